@@ -22,9 +22,11 @@ from pipeline.document.page import (
     Page,
 )
 from pipeline.evidence.show import FIRST, Sheet
+from pipeline.question.question import Question
 from pipeline.sources.gather import failures_of
 from pipeline.tables.table import rows_around
 from pipeline.text.frame import shown_location
+from pipeline.text.words import index_terms
 from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
 from tools.common.view import VIEW_KEY, Drawing
@@ -178,6 +180,36 @@ def in_sql(evidence: Sequence[Evidence], documents: Iterable[Document]) -> list[
         return []
     query = f"sql: SELECT * FROM {table}"  # noqa: S608  for a database of its own
     return [Next(tool=READERS[0], arguments={"sources": [passage.url], "part": query})]
+
+
+def in_section(
+    evidence: Iterable[Evidence], documents: Iterable[Document], question: Question
+) -> list[Next]:
+    """Return the call that reads the section whose whole heading `question` names, where
+    the answer ends inside it.
+
+    None where several headings are called so. A heading of a page of the web would be
+    a stranger's words as ours: it is of a user's own pages only."""
+    asked = {*question.terms()}
+    own = {page.page.final_url: page.blocks for page in documents if page.page.own}
+    for passage in sorted(evidence, key=lambda one: -one.score.value):
+        blocks = own.get(passage.url, ())
+        path = next((one.heading_path for one in blocks if one.end >= passage.end), ())
+        after = [one for one in blocks if one.heading_path == path][-1:]
+        heading = " ".join(path[-1:])
+        terms = index_terms(heading, language=question.language)
+        if (
+            terms
+            and asked.issuperset(terms)
+            and after[0].end > passage.end
+            and [one.text for one in blocks].count(heading) == 1
+        ):
+            call: dict[str, object] = {
+                "sources": [passage.url],
+                "part": f"section {heading}",
+            }
+            return [Next(tool=READERS[0], arguments=call)]
+    return []
 
 
 def repeated(

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from pipeline.evidence.assemble import UNASKED
 from pipeline.extract_sources import Extracted
-from tools.common.answer import Ending, in_sql, larger, notes_of, repeated
+from tools.common.answer import Ending, in_section, in_sql, larger, notes_of, repeated
 from tools.common.results import Found, Item, Next, found_in
 
 
@@ -32,12 +32,15 @@ def sentences_result(extracted: Extracted, ending: Ending) -> ExtractRelevantRes
 
 def calls_after(tool: str, extracted: Extracted, max_tokens: int) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then a search where nothing answers, else
-    a query of the table that is quoted in part, else the call with a larger budget."""
+    the table or section that is quoted in part, else the call with a larger budget."""
     calls = repeated(tool, extracted.loaded.failures)
+    evidence, documents = extracted.assembled.evidence, extracted.loaded.documents
     if extracted.reading.verdict == "none":
         calls.append(Next(tool="research", arguments={}))
-    elif queries := in_sql(extracted.assembled.evidence, extracted.loaded.documents):
-        calls += queries
+    elif placed := in_sql(evidence, documents) or in_section(
+        evidence, documents, extracted.reading.question
+    ):
+        calls += placed
     elif extracted.assembled.lacks(extracted.reading.verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     return calls
