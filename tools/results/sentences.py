@@ -35,11 +35,13 @@ def calls_after(tool: str, extracted: Extracted, max_tokens: int) -> list[Next]:
     the table or section that is quoted in part, else the call with a larger budget."""
     calls = repeated(tool, extracted.loaded.failures)
     evidence, documents = extracted.assembled.evidence, extracted.loaded.documents
+    placed = in_sql(evidence, documents)
+    # A line that names a section takes too much of a small budget
+    if not (placed or max_tokens):
+        placed = in_section(evidence, documents, extracted.reading.question)
     if extracted.reading.verdict == "none":
         calls.append(Next(tool="research", arguments={}))
-    elif placed := in_sql(evidence, documents) or in_section(
-        evidence, documents, extracted.reading.question
-    ):
+    elif placed:
         calls += placed
     elif extracted.assembled.lacks(extracted.reading.verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
