@@ -76,9 +76,9 @@ async def raptor_query(
     # 2. How to go on
     tree = answered.tree
     following = larger(NAME, max_tokens) if answered.assembled.left_out else []
+    following.append(Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {}))
     if tree:
         following += repeated(NAME, answered.failures, beside=(tree.id,))
-    following.append(Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {}))
     pages = tuple(behind(answered.assembled.evidence, answered.documents))
     ending = Ending(NAME, answered.sheet, following, answered.failures, pages)
     hinted = tree is None or bool(hint_room(max_tokens))
