@@ -120,12 +120,6 @@ def calls_after(
         placed = in_section(evidence, documents, turn.question)
     if placed:
         return calls + placed
-    placed = in_sql(evidence, documents)
-    # A line that names a section takes too much of a small budget
-    if not (placed or max_tokens):
-        placed = in_section(evidence, documents, turn.question)
-    if placed:
-        return calls + placed
     if assembled.lacks(verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     elif verdict == "none" and _has_more(gathered, max_pages):
