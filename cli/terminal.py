@@ -28,7 +28,7 @@ _TEXT_FRAGMENT: Final = re.compile(r"#:~:text=\S*")
 _SOURCE_HEAD: Final = re.compile(r"\[\d+\]( \S+)?")
 _VERBATIM_LINE: Final = re.compile(r"\s*(?:\||```| {4})")
 """Lines with significant spaces: table rows, code."""
-_VERDICTS: Final = ("None:", "Unsure")
+_VERDICTS: Final = ("None:", "Unsure", "Probably answered")
 
 
 class Pen(NamedTuple):

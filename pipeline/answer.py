@@ -15,13 +15,11 @@ from typing import Final
 
 from pipeline.document.page import Document, Failure
 from pipeline.evidence.assemble import Assembled, assemble
-from pipeline.evidence.show import Sheet, doubt
+from pipeline.evidence.show import Sheet, verdict_line
 from pipeline.reading.extract import left_unread, unless_cut
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import one_line
 
-NOT_ANSWERED: Final = "None: no sentence that was read seems to answer the question."
-"""First line of an answer without one."""
 NEAREST_LINE: Final = "Nearest lines, which may not answer it:"
 """Above the passages where nothing answers."""
 
@@ -41,15 +39,17 @@ def write(
     sheet: Sheet,
     mark: str,
     *,
+    head: str = "",
     open_end: bool = False,
 ) -> Assembled:
-    """Write the verdict of a reading and its passages to a sheet.
+    """Write the verdict of a reading, `head` and its passages to a sheet.
 
     `mark` is the answer's own for untrusted text. With `open_end` (no budget was named) passages that score far
     below the best are left out though they fit."""
-    sheet.add(doubt(reading))
+    sheet.add_cut(verdict_line(reading))
+    sheet.add(head)
     if reading.verdict == "none" or not documents:
-        sheet.add_cut(f"{NOT_ANSWERED} {reading.reason}")
+        sheet.add_cut(reading.reason)
         sheet.add(f"Sources read: {len(documents)}.")
         sheet.add(NEAREST_LINE if len(reading.values) else "")
     # Its labels are known when the passages are; until then each has three letters

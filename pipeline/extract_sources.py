@@ -59,9 +59,14 @@ async def extract_sources(
     most = max_tokens or UNASKED
     mark = new_mark()
     sheet = Sheet(most, reserve=offer(most) + room_for(loaded.failures, most))
-    sheet.add(notice_within(mark, most))
     assembled = await in_thread(
-        write, loaded.documents, reading, sheet, mark, open_end=not max_tokens
+        write,
+        loaded.documents,
+        reading,
+        sheet,
+        mark,
+        head=notice_within(mark, most),
+        open_end=not max_tokens,
     )
     sheet.release()
     return Extracted(loaded, reading, sheet, assembled)

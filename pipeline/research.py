@@ -262,9 +262,14 @@ def enriched(
         max_tokens,
         reserve=hint_room(max_tokens) + room_for(gathered.failures, max_tokens),
     )
-    sheet.add(head)
-    sheet.add(note)
-    assembled = write(documents, reading, sheet, delimiter, open_end=open_end)
+    assembled = write(
+        documents,
+        reading,
+        sheet,
+        delimiter,
+        head="\n".join(filter(None, (head, note))),
+        open_end=open_end,
+    )
     sheet.release()
     for line in _foot(
         gathered, reading, {passage.url for passage in assembled.evidence}

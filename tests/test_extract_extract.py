@@ -7,7 +7,7 @@ import pytest
 from models.onnx import OnnxEmbedder
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import NEAREST_TOKENS, assemble
-from pipeline.evidence.show import doubt
+from pipeline.evidence.show import VERDICT_LINES, verdict_line
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
@@ -134,18 +134,21 @@ async def test_an_option_or_version_that_nothing_read_has_is_named(
 ) -> None:
     found = await extract(Question(question), [page(f"<p>{text}</p>")], reader=Blend(None))
     assert found.absent == ((absent,) if absent else ())
-    answered = replace(found, verdict="answered")
-    assert doubt(answered) == (f'Nowhere in what was read: "{absent}".' if absent else "")
+    answered = verdict_line(replace(found, verdict="answered"))
+    assert answered.startswith(VERDICT_LINES["answered"])
+    assert answered.endswith(f'Nowhere in what was read: "{absent}".' if absent else "below.")
 
 
 @pytest.mark.anyio
-async def test_a_name_that_is_on_no_page_is_said_first() -> None:
+async def test_the_first_line_is_the_verdict_and_a_name_that_is_on_no_page() -> None:
     documents = [page(LOCKS)]
     question = "How heavy is the Huawei lock of the canal?"
     found = replace(
         await extract(Question(question), documents, reader=Blend(None)), verdict="unsure"
     )
-    assert doubt(found).startswith('Nowhere in what was read: "Huawei".')
+    assert verdict_line(found) == (
+        'Unsure whether this answers the question. Nowhere in what was read: "Huawei".'
+    )
 
 
 @pytest.mark.anyio

@@ -53,8 +53,12 @@ SHORT_HEADING: Final = HEADING_TOKENS // 2
 ALSO: Final = 2
 """Other pages with the same words that the text names; the structured part has them
 all."""
-UNSURE: Final = "Unsure whether this answers the question."
-"""Line above the evidence if the verdict is `unsure`."""
+VERDICT_LINES: Final = {
+    "answered": "Probably answered below.",
+    "unsure": "Unsure whether this answers the question.",
+    "none": "None: no sentence that was read seems to answer the question.",
+}
+"""How an answer begins, by its verdict."""
 VERDICT_NAMES: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
 """Verdicts as a person reads them."""
 GAP: Final = "…"
@@ -87,15 +91,12 @@ def injection_line(names: Iterable[str], left_out: int = 0) -> str:
     )
 
 
-def doubt(reading: Reading) -> str:
-    """Return what is written above the evidence of a reading: names that nothing read
-    has, and that it may not answer.
-
-    Empty where it surely answers and has them all.
-    """
+def verdict_line(reading: Reading) -> str:
+    """Return how the answer of a reading begins: its verdict, and names that nothing
+    read has."""
+    verdict = CUT if reading.cut else VERDICT_LINES[reading.verdict]
     absent = _listed("Nowhere in what was read: {}.", reading.absent)
-    unsure = (CUT if reading.cut else UNSURE) if reading.verdict == "unsure" else ""
-    return "\n".join(filter(None, (absent, unsure)))
+    return f"{verdict} {absent}".rstrip()
 
 
 def _listed(sentence: str, names: Sequence[str]) -> str:
