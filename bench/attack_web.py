@@ -20,6 +20,7 @@ from mcp import Client
 
 from bench.loopback import Answer, serving
 from errors import SourceError, WinnowError
+from extra import lacking
 from pipeline.fetch.address import check_url, checked_addresses
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.connect import pinned_client
@@ -195,10 +196,10 @@ _SCRIPTS: Final = (
 
 def rendered(rng: random.Random, count: int) -> Iterator[str]:
     """Pages whose scripts ask for what is inside, in a real Chromium; nothing where
-    there is none."""
+    there is none, or the extra `browser` is missing."""
     chromium = shutil.which("chromium") or shutil.which("google-chrome")
     tries = [(script, target) for target in TARGETS[:2] for script in _SCRIPTS]
-    if chromium is None:
+    if chromium is None or lacking("browser"):
         return
 
     async def tried() -> list[str]:
