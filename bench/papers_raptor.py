@@ -186,8 +186,8 @@ async def _(bench: Bench) -> Outcome:
 @row(60, "RA §3 soft clusters", "papers/raptor/cluster.py")
 async def _(bench: Bench) -> Outcome:
     chance = np.random.default_rng(1)
-    centres = np.repeat(np.array([[0.0] * 12, [2.2] + [0.0] * 11]), 60, axis=0)
-    rows = centres + 0.7 * chance.standard_normal((120, 12))
+    centres = np.repeat(np.array([[0.0, 0.0], [4.0, 0.0]]), 60, axis=0)
+    rows = centres + chance.standard_normal((120, 2))
     between = soft_mixture(rows)
     chances = best_mixture(principal_components(rows, 10))
     assert len(between) == chances.shape[1] > 1
@@ -308,8 +308,10 @@ def by_formula(points: np.ndarray[Any, np.dtype[np.float64]]) -> int:
 
 @row(62, "RA §3 Gaussian mixture (gmm), size by BIC", "papers/raptor/cluster.py")
 async def _(bench: Bench) -> Outcome:
-    points = principal_components(themes(5, 12).astype(np.float64), 10)
-    assert best_mixture(points).shape[1] == by_formula(points) == 5
+    chance = np.random.default_rng(1)
+    centres = np.repeat(3 * np.eye(3), 20, axis=0)
+    points = principal_components(centres + 0.3 * chance.standard_normal((60, 3)), 10)
+    assert best_mixture(points).shape[1] == by_formula(points) == 3
     found = await counts(bench, by_umap=False)
     assert all(abs(ours - theirs) <= 0.2 * theirs for ours, theirs in found)
     return differs(

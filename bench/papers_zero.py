@@ -462,7 +462,8 @@ async def _(_: Bench) -> Outcome:
     assert "finds no line" in found.reason and len(nothing) <= KEPT_SENTENCES
     return differs(
         f"plain lists of at most {ROOM.tags} tags, or None, under a grammar (over HTTP as JSON); what is named is "
-        "all that is shown; where it names nothing of any page the rules' best six stay, marked unsure"
+        "all that is shown (with the rows around one of a table); where it names nothing of any page the rules' "
+        "best six stay, marked unsure"
     )
 
 
