@@ -133,6 +133,10 @@ async def _(bench: Bench) -> Outcome:
 async def _(_: Bench) -> Outcome:
     html = "<div><b></b><p>some text</p><i> </i><p></p></div>"
     assert as_compressed(html) == "<p>some text</p>"
+    root, text = Node("html"), Node("p")
+    text.children = ["some text"]
+    root.children = [Node("i"), Node("td"), Node("p"), text]
+    assert to_html(compressed(root)) == "<html><p>some text</p></html>"
     table = "<table><tr><td></td><td>one</td><td>two</td></tr><tr><td>a</td><td>b</td></tr></table>"
     assert "<td></td>" not in as_compressed(table) and "<td></td>" in to_html(
         clean(table)

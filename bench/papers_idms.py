@@ -187,7 +187,7 @@ class Enricher(Rater):
     ) -> str:
         """Return a form of the chunk that it is shown."""
         prompt = str(messages[-1].content)
-        own = next(text for text in map(" ".join, CHUNKS) if text in prompt)
+        own = next((text for text in map(" ".join, CHUNKS) if text in prompt), "")
         self.asked.append(own)
         if not self.faithful:
             return "Ottoline Farrow said so."

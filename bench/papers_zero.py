@@ -394,7 +394,7 @@ async def _(_: Bench) -> Outcome:
 
 @row(14, "ZI §4.1 sentences in pairs of tags", "papers/zero_index/tags.py")
 async def _(_: Bench) -> Outcome:
-    page = document("<p>One sentence here. Another </TAG-1> one here.</p>")
+    page = document("<p>One sentence here. Another &lt;/TAG-1&gt; one here.</p>")
     shown = paper_tags(tag_sentences(page))
     assert "<TAG-1>One sentence here.</TAG-1>" in shown and shown.count("</TAG-1>") == 1
     assert shown.count("<TAG-2>") == shown.count("</TAG-2>") == 1
