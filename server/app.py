@@ -2,7 +2,7 @@
 
 Imports little: the client waits for it. Not for: making the services
 (`server/wiring.py`), the wrapper around each call (`server/toolbox.py`), transports
-(`stdio.py`, `transport.py`).
+(`stdio.py`, `extras/http`).
 """
 
 from collections.abc import AsyncIterator, Callable, Sequence
