@@ -1,11 +1,11 @@
-"""Calls to a generator: chat messages, time limit, cache, concurrency, overlong inputs.
+"""Calls to a generator: chat messages, time limit, cache, overlong inputs.
 
 Not for: prompts (`prompts/`), backends (`models/`), or what an answer means.
 """
 
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -13,7 +13,7 @@ import anyio
 
 from cache.store import Store
 from errors import ModelError
-from models.protocols import ANSWERS_AT_ONCE, Generator, Said
+from models.protocols import Generator, Said
 from pipeline.work import in_thread
 
 CACHED_ANSWER_SECONDS: Final = 30 * 86_400.0
@@ -88,32 +88,6 @@ def shrinking(size: int) -> Iterator[int]:
     while size:
         yield size
         size = int(size * SHRINK)
-
-
-async def side_by_side(calls: Sequence[Callable[[], Awaitable[T]]]) -> list[T]:
-    """Return the results of `calls` in their order, at most `ANSWERS_AT_ONCE` of them
-    under way at a time.
-
-    Raises `ModelError`: one of them failed; the others are cancelled. Any other error
-    is raised in an exception group."""
-    found: dict[int, T] = {}
-    failures: list[ModelError] = []
-    limiter = anyio.CapacityLimiter(ANSWERS_AT_ONCE)
-
-    async def run(number: int, call: Callable[[], Awaitable[T]]) -> None:
-        async with limiter:
-            try:
-                found[number] = await call()
-            except ModelError as error:
-                failures.append(error)
-                group.cancel_scope.cancel()
-
-    async with anyio.create_task_group() as group:
-        for number, call in enumerate(calls):
-            group.start_soon(run, number, call)
-    if failures:
-        raise failures[0]
-    return [found[number] for number in range(len(calls))]
 
 
 def _key(generator: Generator, messages: Sequence[Said], asking: AskOptions) -> str:

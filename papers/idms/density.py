@@ -22,11 +22,11 @@ from numpy.typing import NDArray
 from cache.store import Store
 from errors import ModelError
 from models.protocols import Embedder, Generator, Said, tree_scorer
+from papers.side_by_side import side_by_side
 from pipeline.messages import (
     CACHED_ANSWER_SECONDS,
     AskOptions,
     ask,
-    side_by_side,
     within,
 )
 from pipeline.text.frame import one_line

@@ -27,8 +27,8 @@ from papers.raptor.tree import (
     leaf_node,
     node_tree,
 )
+from papers.side_by_side import side_by_side
 from pipeline.document.page import Document
-from pipeline.messages import side_by_side
 from pipeline.raptor.build import build_tree as build_leaves
 from pipeline.raptor.leaves import Chunker
 from pipeline.raptor.tree import Leaf, SummaryQuote, Tree, TreeOptions, hashed

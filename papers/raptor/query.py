@@ -16,7 +16,7 @@ from pipeline.question.question import Question
 from pipeline.raptor.query import cosines, leaf_scores, question_vector
 from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import Budget
-from pipeline.text.words import word_runs
+from pipeline.text.words import index_terms
 from pipeline.work import in_thread, traced
 
 NodeMode = Literal["collapsed", "traversal", "flat"]
@@ -163,7 +163,8 @@ def take(
         if not SUMMARY_SENTENCE_TOKENS.start <= node.tokens <= budget.left:
             continue
         if distinct:
-            triples = word_runs(node.text)
+            terms = index_terms(node.text, keep_stop_words=True)
+            triples = set(zip(terms, terms[1:], terms[2:], strict=False))
             if triples and 2 * len(triples & said) >= len(triples):
                 continue
             said |= triples

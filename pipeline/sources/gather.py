@@ -612,6 +612,7 @@ def narrowed(query: SearchQuery, order: Wanted) -> SearchQuery:
         order.filters,
         text=query.text,
         asked=query.asked,
+        guessed=query.guessed,
         scholarly=query.scholarly,
         freshness=order.freshness if order.freshness != "any" else query.freshness,
         language=order.language or query.language,

@@ -287,13 +287,6 @@ def bigrams(run: str) -> list[str]:
     return [run[i : i + 2] for i in range(len(run) - 1)] if len(run) > 1 else [run]
 
 
-def word_runs(text: str) -> frozenset[tuple[str, ...]]:
-    """Return the runs of three terms of `text`, for detecting copies with small
-    edits."""
-    terms = index_terms(text, keep_stop_words=True)
-    return frozenset(zip(terms, terms[1:], terms[2:], strict=False))
-
-
 def index_terms(
     text: str, *, language: str = "en", keep_stop_words: bool = False
 ) -> list[str]:
