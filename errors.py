@@ -33,7 +33,7 @@ _OPEN_QUOTE: Final = re.compile(r"\s*«(\d{12})» (?!.*«/\1»).*\Z", re.DOTALL)
 _LOT: Final = random.SystemRandom()
 
 
-def new_mark(rng: random.Random = _LOT) -> str:
+def new_delimiter(rng: random.Random = _LOT) -> str:
     """Return a random delimiter for one answer; pass `rng` for reproducible runs.
 
     A page guesses it with probability 10^-12. Three digits are one token, so every
@@ -47,7 +47,7 @@ def said(text: str) -> str:
     ""."""
     seen = "".join(letter if letter.isprintable() else " " for letter in text)
     delimiter, folded = (
-        new_mark(),
+        new_delimiter(),
         without_password(" ".join(seen.split()))[:_OUTSIDE_CHARACTERS],
     )
     return f"«{delimiter}» {folded} «/{delimiter}»" if folded else ""

@@ -77,7 +77,7 @@ from pipeline.reading.relevance import Reader
 from pipeline.search.chain import seated
 from pipeline.search.parse import parse_request
 from pipeline.search.query import ParsedRequest
-from pipeline.text.frame import new_mark
+from pipeline.text.frame import new_delimiter
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread, no_report
 from server.settings import Settings, read_settings
@@ -510,7 +510,11 @@ async def extract_sentences(setup: Setup) -> list[MeasuredFigure]:
                 (by_model, shown.model, tokens.model),
             ):
                 evidence = await in_thread(
-                    assemble, documents, found, max_tokens=EVIDENCE, mark=new_mark()
+                    assemble,
+                    documents,
+                    found,
+                    max_tokens=EVIDENCE,
+                    delimiter=new_delimiter(),
                 )
                 holds.append(
                     float(one.is_in("\n".join(one.text for one in evidence.evidence)))
@@ -607,7 +611,7 @@ async def answer_questions(setup: Setup) -> list[MeasuredFigure]:
     async for one in table.each((*setup.answerable, *setup.unanswerable)):
         documents, reading = await _extracted(setup, one)
         shown = await in_thread(
-            assemble, documents, reading, max_tokens=EVIDENCE, mark=new_mark()
+            assemble, documents, reading, max_tokens=EVIDENCE, delimiter=new_delimiter()
         )
         answer = await write_answer(
             one.question, shown.evidence, shown.shown.labels, writing

@@ -45,7 +45,7 @@ async def table_budgets(embedder: Embedder, limit: int) -> dict[str, float]:
         ):
             for budget in BUDGETS:
                 shown = assemble(
-                    [page], reading, max_tokens=budget, mark=MARK
+                    [page], reading, max_tokens=budget, delimiter=MARK
                 ).shown.text
                 found[way, budget, question.held] += judged(question, shown)[0]
     held = sum(question.held for question in asked)

@@ -29,7 +29,7 @@ from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.reading import Reading
 from pipeline.sources.gather import load_sources
-from pipeline.text.frame import new_mark
+from pipeline.text.frame import new_delimiter
 from pipeline.text.tokens import count_each
 from pipeline.work import no_report
 from server.settings import read_settings
@@ -129,7 +129,7 @@ async def measure(name: str, limit: int) -> dict[tuple[str, int], float]:
                         documents,
                         reading,
                         max_tokens=budget - hint_room(budget),
-                        mark=new_mark(),
+                        delimiter=new_delimiter(),
                     ).evidence
                     text = "\n".join(
                         "\n".join((*passage.heading_path[-1:], passage.text))

@@ -47,7 +47,7 @@ from pipeline.html.document import read_document
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.question import Question as Asked
 from pipeline.reading.relevance import Blend, Reader, Reread
-from pipeline.text.frame import framed, new_mark, notice
+from pipeline.text.frame import framed, new_delimiter, notice
 from pipeline.text.tokens import count_tokens
 
 BUDGETS: Final = (128, 256, 512, 1024, 2048, 4096)
@@ -240,12 +240,12 @@ def _head(page: Document, budget: int) -> str:
     room = (
         int(FRAME_SHARE * budget)
         - hint_room(budget)
-        - count_tokens(framed(".", new_mark()))
+        - count_tokens(framed(".", new_delimiter()))
     )
     head = page_head(
         1,
         page.page,
-        room - (count_tokens(notice(new_mark())) if budget >= ROOMY else 0),
+        room - (count_tokens(notice(new_delimiter())) if budget >= ROOMY else 0),
     )
     return "\n".join(filter(None, head))
 
@@ -259,7 +259,7 @@ def unnamed(question: Question, reader: Reader) -> tuple[bool, int]:
         prune([one], Asked(question.text), options=options, reader=reader)
     )
     text = "\n".join(page.text for page in result.pages)
-    mark = new_mark()
+    mark = new_delimiter()
     head = _head(one, WIDE)
     answer = f"{notice(mark)}\n{head}\n{framed(text, mark)}\n{FOOT}"
     return judged(question, f"{head}\n{text}")[0], count_tokens(answer)

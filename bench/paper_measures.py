@@ -207,7 +207,7 @@ async def answers_by(
     for one in asked:
         pages = library.nearest(one.question, first=one.pages)
         reading = await extract(Question(one.question), pages, reader=reader)
-        shown = assemble(pages, reading, max_tokens=400, mark="0")
+        shown = assemble(pages, reading, max_tokens=400, delimiter="0")
         evidence = "\n".join(passage.text for passage in shown.evidence)
         prompt = IN_SHORT.format(evidence=evidence, question=one.question)
         text = await model.generate([Said("user", prompt)], max_tokens=SHORT_TOKENS)
@@ -365,7 +365,7 @@ async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
                 parts = [text[a:b].strip() for a, b in split_sentences(text)]
                 page = haystack(length, parts, seed)
                 reading = await extract(Question(question), [page], reader=reader)
-                shown = assemble([page], reading, max_tokens=512, mark="0")
+                shown = assemble([page], reading, max_tokens=512, delimiter="0")
                 reported = " ".join(one.text for one in shown.evidence)
                 found += [float(part in reported) for part in parts]
             figures[f"{kind}/{length}"] = float(np.mean(found))
@@ -397,7 +397,7 @@ async def baselines(
         store = VectorStore(embedder)
         await store.add(pages)
         reading = await extract(Question(one.question), pages, reader=reader)
-        ours = assemble(pages, reading, max_tokens=1_000, mark="0")
+        ours = assemble(pages, reading, max_tokens=1_000, delimiter="0")
         reported = {
             "VectorDB-RAG, 512/128, 12, 1": "\n".join(
                 await store.nearest(one.question)

@@ -488,8 +488,8 @@ async def _(bench: Bench) -> Outcome:
             Question(one.question), pages, reader=bench.reader, extractor=asking
         )
         whole += sum(count_tokens(page.text) for page in pages)
-        before += assemble(pages, plain, max_tokens=768, mark="0").shown.tokens
-        shown = assemble(pages, short, max_tokens=768, mark="0")
+        before += assemble(pages, plain, max_tokens=768, delimiter="0").shown.tokens
+        shown = assemble(pages, short, max_tokens=768, delimiter="0")
         after += shown.shown.tokens
         held += one.is_in("\n".join(each.text for each in shown.evidence))
         count += 1
@@ -636,7 +636,7 @@ async def written(bench: Bench, sentence: str) -> tuple[Asked, CheckedAnswer, st
     passages' text."""
     page = document(LOCKS)
     reading = await extract(Question(ASKED), [page], reader=bench.reader)
-    shown = assemble([page], reading, max_tokens=400, mark="0")
+    shown = assemble([page], reading, max_tokens=400, delimiter="0")
     said = [{"passages": [shown.shown.labels[0]], "sentence": sentence}]
     model = Asked({"sentences": said})
     found = await write_answer(
@@ -725,7 +725,7 @@ async def spent(bench: Bench) -> tuple[int, int, int]:
     store = VectorStore(bench.embedder)
     await store.add(pages)
     reading = await extract(Question(one.question), pages, reader=bench.reader)
-    ours = assemble(pages, reading, max_tokens=1_000, mark="0")
+    ours = assemble(pages, reading, max_tokens=1_000, delimiter="0")
     near = await store.nearest(one.question)
     return (
         sum(map(count_tokens, near)),

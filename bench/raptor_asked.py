@@ -122,7 +122,7 @@ async def answered(
             ),
         )
     if is_broad(question):
-        return overview(one.tree, {}, max_tokens=budget, mark="0").shown.text, []
+        return overview(one.tree, {}, max_tokens=budget, delimiter="0").shown.text, []
 
     async def pages(places: Sequence[int]) -> Mapping[int, Document]:
         return {place: one.documents[place] for place in places}

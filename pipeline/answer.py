@@ -37,14 +37,14 @@ def write(
     documents: Sequence[Document],
     reading: Reading,
     sheet: Sheet,
-    mark: str,
+    delimiter: str,
     *,
     head: str = "",
     open_end: bool = False,
 ) -> Assembled:
     """Write the verdict of a reading, `head` and its passages to a sheet.
 
-    `mark` is the answer's own for untrusted text. With `open_end` (no budget was named) passages that score far
+    `delimiter` is the answer's own for untrusted text. With `open_end` (no budget was named) passages that score far
     below the best are left out though they fit."""
     sheet.add_cut(verdict_line(reading))
     sheet.add(head)
@@ -58,7 +58,7 @@ def write(
         documents,
         reading,
         max_tokens=sheet.room_beside(draft),
-        mark=mark,
+        delimiter=delimiter,
         open_end=open_end,
     )
     sheet.add(_differing(documents, reading, assembled.label_of))

@@ -14,7 +14,7 @@ from pipeline.reading.extract import extract
 from pipeline.reading.reading import Reading
 from pipeline.services import Services
 from pipeline.sources.gather import Loaded, load_sources, room_for
-from pipeline.text.frame import new_mark
+from pipeline.text.frame import new_delimiter
 from pipeline.work import LONG_SHARE, Report, in_thread
 
 
@@ -57,15 +57,15 @@ async def extract_sources(
     loaded = replace(loaded, failures=(*loaded.failures, *unread))
     # 3. The verdict and cited passages, within the budget
     most = max_tokens or UNASKED
-    mark = new_mark()
+    delimiter = new_delimiter()
     sheet = Sheet(most, reserve=offer(most) + room_for(loaded.failures, most))
     assembled = await in_thread(
         write,
         loaded.documents,
         reading,
         sheet,
-        mark,
-        head=notice_within(mark, most),
+        delimiter,
+        head=notice_within(delimiter, most),
         open_end=not max_tokens,
     )
     sheet.release()

@@ -40,7 +40,7 @@ from pipeline.sources.places import (
     read_part,
     split_part,
 )
-from pipeline.text.frame import framed, is_injection, new_mark
+from pipeline.text.frame import framed, is_injection, new_delimiter
 from pipeline.text.tokens import Budget, count_each, count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 
@@ -100,7 +100,7 @@ async def read_pages(
     wide = budget or WIDE
     loaded, section = await _load(sources, order, services, report)
     # 2. Reserve room for heads and notes
-    delimiter = new_mark()
+    delimiter = new_delimiter()
     heads = _heads(loaded.documents, wide, delimiter)
     unread = room_for(loaded.failures, wide)
     frame = _frame_tokens(notice_within(delimiter, wide), heads, delimiter)

@@ -44,7 +44,7 @@ from pipeline.sources.gather import (
 from pipeline.text.frame import (
     failure_text,
     framed,
-    new_mark,
+    new_delimiter,
     notice,
     one_line,
     quoted,
@@ -68,7 +68,7 @@ class Researched:
     reading: Reading
     assembled: Assembled
     delimiter: str
-    """The answer's own mark for untrusted text."""
+    """The answer's own delimiter around untrusted text."""
     written: CheckedAnswer | None = None
     """The local generator's answer, where it was wanted."""
 
@@ -242,12 +242,12 @@ def enriched(
     *,
     open_end: bool,
 ) -> tuple[str, Assembled, str]:
-    """Return the enriched prompt within `max_tokens`, its passages and its mark.
+    """Return the enriched prompt within `max_tokens`, its passages and its delimiter.
 
     `note` is a line above the evidence. With `open_end` weak passages are left out even
     if they fit. A small budget or a `none` leaves the instructions out. Without passages the text says why no answer
     was found."""
-    delimiter = new_mark()
+    delimiter = new_delimiter()
     prompt = load("enriched")
     values = {"date": services.today().isoformat(), "notice": notice(delimiter)}
     # The instructions are included if they leave enough of the budget to passages.

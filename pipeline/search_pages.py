@@ -26,7 +26,7 @@ from pipeline.text.frame import (
     headline,
     inert,
     is_injection,
-    new_mark,
+    new_delimiter,
     notice,
     one_line,
     source_line,
@@ -76,19 +76,19 @@ class HitList:
     sheet: Sheet
     shown: int
     """Hits that fit, the first ones."""
-    mark: str
-    """The answer's own mark for untrusted text."""
+    delimiter: str
+    """The answer's own delimiter for untrusted text."""
 
     @property
     def providers(self) -> list[str]:
         """Return a line for each provider with its status and reason."""
-        return provider_lines(self.gathered.outcomes, self.mark)
+        return provider_lines(self.gathered.outcomes, self.delimiter)
 
     def write_search(self, sheet: Sheet) -> None:
         """Write which providers did not answer as asked, and the notes."""
         for outcome in self.gathered.outcomes:
             if outcome.status != "ok" or outcome.reason:
-                line = provider_line(outcome, self.mark)
+                line = provider_line(outcome, self.delimiter)
                 sheet.add(line) or sheet.add_cut(
                     f"{outcome.provider}: {outcome.status}"
                 )
@@ -106,7 +106,7 @@ async def search_pages(
     ranked = [
         _hit(page, gathered.documents.get(page.result.url)) for page in gathered.ranked
     ]
-    delimiter = new_mark()
+    delimiter = new_delimiter()
     sheet = Sheet(max_tokens, reserve=min(ENDING_TOKENS, max_tokens // 5))
     if ranked:
         sheet.add_cut(notice(delimiter))

@@ -35,7 +35,7 @@ from pipeline.sources.gather import (
     room_for,
     store_for,
 )
-from pipeline.text.frame import new_mark, one_line
+from pipeline.text.frame import new_delimiter, one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
 
@@ -111,22 +111,24 @@ async def ask_tree(
     ]
     failures = list(dict.fromkeys([*partly, *loaded.failures]))
     # 2. Room for what follows the passages
-    boundary, budget = new_mark(), order.max_tokens
+    delimiter, budget = new_delimiter(), order.max_tokens
     noted = min(budget // NOTED, sum(count_tokens(line) + 1 for line in notes))
     sheet = Sheet(
         budget, reserve=hint_room(budget) + room_for(failures, budget) + noted
     )
-    sheet.add(notice_within(boundary, budget))
+    sheet.add(notice_within(delimiter, budget))
     # 3. Passages within the budget: units as the core reads them, or nodes above leaves
     if tree is None or not tree.leaves:
         passages = await _from_documents(
-            loaded, question, services, sheet=sheet, mark=boundary
+            loaded, question, services, sheet=sheet, delimiter=delimiter
         )
     elif order.mode == "guided":
-        passages = await _guided(tree, question, services, sheet=sheet, mark=boundary)
+        passages = await _guided(
+            tree, question, services, sheet=sheet, delimiter=delimiter
+        )
     else:
         passages = await _by_nodes(
-            tree, order, question, services, sheet=sheet, mark=boundary
+            tree, order, question, services, sheet=sheet, delimiter=delimiter
         )
     sheet.release()
     return AskedTree(
@@ -148,7 +150,7 @@ class _Passages(NamedTuple):
 
 
 async def _guided(
-    tree: Tree, question: Question, services: Services, *, sheet: Sheet, mark: str
+    tree: Tree, question: Question, services: Services, *, sheet: Sheet, delimiter: str
 ) -> _Passages:
     """Return the best units, or an overview if the question is about the whole, and
     their pages."""
@@ -160,7 +162,9 @@ async def _guided(
     )
     if is_broad(question.text, titles):
         at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
-        describe = partial(overview, tree, at_hand, max_tokens=sheet.room, mark=mark)
+        describe = partial(
+            overview, tree, at_hand, max_tokens=sheet.room, delimiter=delimiter
+        )
         assembled = await in_thread(describe)
         sheet.add(assembled.shown.text)
         return _Passages(assembled, list(at_hand.values()))
@@ -175,7 +179,7 @@ async def _guided(
     )
     # Leaves that replace a deleted page have no page to open.
     return _Passages(
-        await in_thread(write, documents, reading, sheet, mark),
+        await in_thread(write, documents, reading, sheet, delimiter),
         [document for document in documents if document.page.html],
         left_unread(reading, documents),
     )
@@ -188,7 +192,7 @@ async def _by_nodes(
     services: Services,
     *,
     sheet: Sheet,
-    mark: str,
+    delimiter: str,
 ) -> _Passages:
     """Return leaves and summaries as they score in a mode of the paper, and their
     pages."""
@@ -202,7 +206,7 @@ async def _by_nodes(
         walk=order.walk,
         pages=partial(_pages, tree, services=services),
         max_tokens=sheet.room,
-        mark=mark,
+        delimiter=delimiter,
     )
     sheet.add(assembled.shown.text)
     return _Passages(assembled, list(documents.values()))
@@ -293,7 +297,7 @@ async def _from_documents(
     services: Services,
     *,
     sheet: Sheet,
-    mark: str,
+    delimiter: str,
 ) -> _Passages:
     """Return the best units of the documents, while the tree is not built."""
     seconds = LONG_SHARE * time_left()
@@ -302,7 +306,7 @@ async def _from_documents(
     )
     reading = replace(reading, verdict="unsure")
     return _Passages(
-        await in_thread(write, loaded.documents, reading, sheet, mark),
+        await in_thread(write, loaded.documents, reading, sheet, delimiter),
         loaded.documents,
         left_unread(reading, loaded.documents),
     )

@@ -17,7 +17,7 @@ from pipeline.services import Services
 from pipeline.session.export import export, exports
 from pipeline.session.session import find_session
 from pipeline.sources.gather import open_tree
-from pipeline.text.frame import framed, new_mark, notice
+from pipeline.text.frame import framed, new_delimiter, notice
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.work import in_thread
 from tools.common.context import LARGEST_BUDGET
@@ -79,7 +79,7 @@ async def read_session(
 
 
 def _quoted(text: str) -> str:
-    delimiter = new_mark()
+    delimiter = new_delimiter()
     return f"{notice(delimiter)}\n{framed(text, delimiter)}"
 
 

@@ -11,7 +11,7 @@ from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import SHOWN_SHARE, Assembled, assemble
 from pipeline.html.document import read_document
 from pipeline.reading.reading import Reading
-from pipeline.text.frame import LONGEST_AUTHOR, headline, new_mark
+from pipeline.text.frame import LONGEST_AUTHOR, headline, new_delimiter
 from pipeline.text.tokens import count_tokens
 
 SAME = "The harbour light of Orvane was built in the year 1871 by the brothers Marr."
@@ -42,7 +42,9 @@ def filled(
         for sentence in sentences
     ]
     reading = Reading("answered", "", 1.0, tagged, np.array(values, dtype=np.float32), "bm25")
-    return assemble(documents, reading, max_tokens=max_tokens, mark=new_mark(), open_end=open_end)
+    return assemble(
+        documents, reading, max_tokens=max_tokens, delimiter=new_delimiter(), open_end=open_end
+    )
 
 
 def test_what_several_pages_have_letter_by_letter_is_shown_once_with_its_other_places() -> None:

@@ -12,7 +12,7 @@ from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
 from pipeline.reading.verdict import ANSWERED_CONFIDENCE, NONE
-from pipeline.text.frame import new_mark
+from pipeline.text.frame import new_delimiter
 from tests.support import best_units
 from tests.support.pages import document as page
 
@@ -83,7 +83,7 @@ async def test_what_no_page_answers_comes_back_as_none_with_a_reason(
     )
     if found.verdict == "none":
         assert found.reason.startswith("No passage is near enough")
-        nearest = assemble(documents, found, max_tokens=1000, mark=new_mark())
+        nearest = assemble(documents, found, max_tokens=1000, delimiter=new_delimiter())
         assert nearest.left_out == 0, "short sources are shown whole"
 
 
@@ -94,7 +94,7 @@ async def test_of_long_sources_without_an_answer_few_lines_are_shown() -> None:
     )
     found = await extract(Question("Who painted the chapel?"), [long], reader=Blend(None))
     assert found.verdict == "none"
-    shown = assemble([long], found, max_tokens=1000, mark=new_mark()).shown
+    shown = assemble([long], found, max_tokens=1000, delimiter=new_delimiter()).shown
     assert 0 < shown.tokens <= NEAREST_TOKENS
 
 

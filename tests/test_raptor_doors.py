@@ -163,7 +163,7 @@ async def test_an_overview_keeps_its_budget_and_uses_whole_sentences_where_there
     tree = await build_tree(
         [page_of(prose(lines))], embedder=None, options=TreeOptions(), store=None
     )
-    reported = overview(tree, {}, max_tokens=budget, mark="123")
+    reported = overview(tree, {}, max_tokens=budget, delimiter="123")
     assert reported.shown.tokens == count_tokens(reported.shown.text) <= budget
     sentences = re.findall(r"Sentence \d+ of the speech describes [^.]*\.", reported.shown.text)
     assert set(sentences) <= set(lines)

@@ -20,7 +20,14 @@ from pipeline.search.chain import Findings as Works
 from pipeline.services import Services
 from pipeline.session.session import SESSION_SCHEME, find_session
 from pipeline.sources.gather import Loaded, load_sources
-from pipeline.text.frame import SAID_TOKENS, address, new_mark, notice, one_line, quoted
+from pipeline.text.frame import (
+    SAID_TOKENS,
+    address,
+    new_delimiter,
+    notice,
+    one_line,
+    quoted,
+)
 from pipeline.work import LONG_SHARE, in_thread
 from tools.common.answer import Ending, answer, larger
 from tools.common.context import (
@@ -148,21 +155,21 @@ def _sheet(checked: Sequence[Checked], max_tokens: int) -> tuple[Sheet, int]:
     Stops at the first item that does not fit; a line then gives the number of those
     left out.
     """
-    boundary = new_mark()
+    delimiter = new_delimiter()
     sheet = Sheet(max_tokens)
     sheet.add(_counted(checked))
-    sheet.add(notice(boundary))
+    sheet.add(notice(delimiter))
     written = 0
     for number, result in enumerate(checked, 1):
         lines = [
             f"[{number}] {result.kind}, {result.outcome}: "
-            f"{quoted(shortened(result.text, SAID_TOKENS), boundary)}"
+            f"{quoted(shortened(result.text, SAID_TOKENS), delimiter)}"
         ]
         if result.note:
-            lines.append(quoted(result.note, boundary))
+            lines.append(quoted(result.note, delimiter))
         if result.outcome not in COMPLETE and result.citation:
             lines.append(
-                f"Nearest: {quoted(shortened(result.words, SAID_TOKENS), boundary)} "
+                f"Nearest: {quoted(shortened(result.words, SAID_TOKENS), delimiter)} "
                 f"{address(result.citation)}"
             )
         if not sheet.add("\n".join(lines)):

@@ -28,7 +28,7 @@ async def ask_nodes(  # noqa: PLR0913  a question to a tree, each part by its na
     walk: Sequence[int],
     pages: Pages,
     max_tokens: int,
-    mark: str,
+    delimiter: str,
 ) -> tuple[Assembled, Mapping[int, Document]]:
     """Return the leaves and summaries that answer `question` best, and their pages.
 
@@ -65,6 +65,11 @@ async def ask_nodes(  # noqa: PLR0913  a question to a tree, each part by its na
     places = {place for one in passages for place in grown.documents_below(one.node)}
     documents = await pages(sorted(places))
     fit = partial(
-        fit_evidence, grown, passages, documents, max_tokens=max_tokens, mark=mark
+        fit_evidence,
+        grown,
+        passages,
+        documents,
+        max_tokens=max_tokens,
+        delimiter=delimiter,
     )
     return await in_thread(fit), documents

@@ -26,14 +26,14 @@ def fit_evidence(
     documents: Mapping[int, Document],
     *,
     max_tokens: int,
-    mark: str,
+    delimiter: str,
 ) -> Assembled:
     """Return the evidence of the best passages that fits `max_tokens` when shown, and
     its text; empty where none fits.
 
     Args:
         max_tokens: Bound on the tokens of the text, kept exactly.
-        mark: The answer's own mark for untrusted text.
+        delimiter: the answer's own delimiter around untrusted text.
     """
 
     def evidence(places: Sequence[int]) -> tuple[Evidence, ...]:
@@ -44,7 +44,7 @@ def fit_evidence(
         )
 
     def shown(places: Sequence[int]) -> Shown:
-        return show_evidence(evidence(places), mark, max_tokens=max_tokens)
+        return show_evidence(evidence(places), delimiter, max_tokens=max_tokens)
 
     order = sorted(range(len(passages)), key=lambda index: -passages[index].score)
     chosen = fill(order, lambda places: shown(places).tokens, max_tokens)

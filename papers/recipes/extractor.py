@@ -25,7 +25,7 @@ from papers.zero_index.tags import numbered
 from pipeline.document.page import Sentence
 from pipeline.question.question import Question as Asked
 from pipeline.reading.bm25 import BM25
-from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.frame import framed, new_delimiter, notice, one_line
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from prompts import load
 from train.reader.data import Corpus, Question, Split, load_own, load_public
@@ -164,7 +164,7 @@ def _sample(
 ) -> Sample:
     shown, gold = one.candidates, set(one.gold)
     way = way or rng.choices(list(SHARES), weights=list(SHARES.values()))[0]
-    mark = new_mark(rng)
+    mark = new_delimiter(rng)
     prompt = load(f"extract_{way}").fill(
         request=one_line(one.question),
         candidates=framed(

@@ -44,7 +44,7 @@ from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.reading import Reading
 from pipeline.reading.verdict import NONE
-from pipeline.text.frame import framed, new_mark, notice, one_line
+from pipeline.text.frame import framed, new_delimiter, notice, one_line
 from pipeline.text.tokens import Budget, count_tokens
 from prompts import load
 
@@ -366,11 +366,11 @@ async def _votes(
 
 
 def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:
-    mark = new_mark()
+    delimiter = new_delimiter()
     filled = load(name).fill(
         request=one_line(request),
-        candidates=framed(candidates, mark),
-        notice=notice(mark),
+        candidates=framed(candidates, delimiter),
+        notice=notice(delimiter),
         **more,
     )
     return Said("user", filled)

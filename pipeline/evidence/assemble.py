@@ -118,24 +118,24 @@ def assemble(
     reading: Reading,
     *,
     max_tokens: int,
-    mark: str,
+    delimiter: str,
     open_end: bool = False,
 ) -> Assembled:
     """Choose units best first until `max_tokens` are used, and write them out as cited
     passages.
 
     Pages are numbered by their best unit; of a `none` only the nearest are chosen, in
-    `NEAREST_TOKENS`. Of `SHORT_SOURCES` everything is, unless it is `answered`. `mark` is the answer's own for
+    `NEAREST_TOKENS`. Of `SHORT_SOURCES` everything is, unless it is `answered`. `delimiter` is the answer's own for
     untrusted text (`pipeline/text/frame.py`). With `open_end` room is kept for links.
     Where no passage fits, the beginning of the best unit is shown; where not even a
     word of it does, nothing is."""
     if not len(reading.values):
-        return Assembled((), show_evidence((), mark, max_tokens=max_tokens), 0)
+        return Assembled((), show_evidence((), delimiter, max_tokens=max_tokens), 0)
     tokens = count_each([unit.text for _, unit in reading.places])
     is_short = sum(tokens) <= SHORT_SOURCES
     if reading.verdict == "none" and not is_short:
         max_tokens = min(max_tokens, NEAREST_TOKENS)
-    writer = _Writer(documents, reading, mark, max_tokens, tokens)
+    writer = _Writer(documents, reading, delimiter, max_tokens, tokens)
     # 1. Units that passages may begin with, each statement once
     order = writer.statements()
     near = quotable(order, documents, reading)
@@ -160,7 +160,7 @@ def assemble(
     evidence = writer.evidence(chosen, cited=True)
     shown = show_evidence(
         evidence,
-        mark,
+        delimiter,
         max_tokens=max_tokens,
         links="rest" if open_end else "frame",
         unquoted=writer.unquoted,
@@ -176,14 +176,14 @@ class _Writer:
         self,
         documents: Sequence[Document],
         reading: Reading,
-        mark: str,
+        delimiter: str,
         max_tokens: int,
         tokens: Sequence[int],
     ) -> None:
         self.documents = documents
         self.reading = reading
         self.places = reading.places
-        self.mark = mark
+        self.delimiter = delimiter
         self.max_tokens = max_tokens
         self.unquoted = 0
         """Number of units left out as prompt injections."""
@@ -211,7 +211,7 @@ class _Writer:
         """Return passages as text, without their links."""
         evidence = self.evidence(passages, cited=False)
         return show_evidence(
-            evidence, self.mark, max_tokens=self.max_tokens, unquoted=self.unquoted
+            evidence, self.delimiter, max_tokens=self.max_tokens, unquoted=self.unquoted
         )
 
     def evidence(
@@ -295,15 +295,15 @@ class _Writer:
         passage = self._passage([row], {row}, cited=True)
         bare = replace(passage, heading_path=(), also=())
         around = show_evidence(
-            (replace(bare, text="."),), self.mark, max_tokens=self.max_tokens
+            (replace(bare, text="."),), self.delimiter, max_tokens=self.max_tokens
         ).tokens
         text = cut_to_tokens(passage.text, self.max_tokens - around - 1)
         if not text:
             return Assembled(
                 (),
-                show_evidence((), self.mark, max_tokens=self.max_tokens),
+                show_evidence((), self.delimiter, max_tokens=self.max_tokens),
                 left_out + 1,
             )
         cut = replace(bare, text=text if text == passage.text else f"{text} …")
-        shown = show_evidence((cut,), self.mark, max_tokens=self.max_tokens)
+        shown = show_evidence((cut,), self.delimiter, max_tokens=self.max_tokens)
         return Assembled((cut,), shown, left_out)

@@ -74,9 +74,9 @@ CUT: Final = "Unsure whether this answers the question: not everything was read.
 """Line above the evidence if sources that may contain the answer were not read."""
 
 
-def notice_within(mark: str, max_tokens: int) -> str:
+def notice_within(delimiter: str, max_tokens: int) -> str:
     """Return the sentence that explains delimiters; "" if the budget is too small."""
-    return notice(mark) if max_tokens >= ROOMY else ""
+    return notice(delimiter) if max_tokens >= ROOMY else ""
 
 
 def injection_line(names: Iterable[str], left_out: int = 0) -> str:
@@ -126,7 +126,7 @@ class Shown:
 
 def show_evidence(
     evidence: Sequence[Evidence],
-    mark: str,
+    delimiter: str,
     *,
     max_tokens: int,
     links: Literal["none", "frame", "rest"] = "none",
@@ -136,7 +136,7 @@ def show_evidence(
 
     Args:
         evidence: Passages, those of one page next to each other.
-        mark: The answer's own mark for untrusted text.
+        delimiter: The answer's own delimiter for untrusted text.
         max_tokens: Budget of the answer. It decides how much is written around the
             words (`FRAME_SHARE`); the words themselves may exceed it.
         links: What the link of the best passage, and other pages with the same words,
@@ -158,10 +158,10 @@ def show_evidence(
     words = sum(count_each([one.text for one in evidence]))
     framing = (
         int(FRAME_SHARE * max_tokens)
-        - count_tokens(notice_within(mark, max_tokens))
+        - count_tokens(notice_within(delimiter, max_tokens))
         - hint_room(max_tokens)
     )
-    taken = count_tokens("\n".join(framed(body, mark) for body in bodies))
+    taken = count_tokens("\n".join(framed(body, delimiter) for body in bodies))
     room = min(framing + words, max_tokens) - taken
     if links == "rest":
         room = max(room, max_tokens - LINK_TOKENS - taken)
@@ -173,7 +173,9 @@ def show_evidence(
         (label for label, one in zip(labels, evidence, strict=True) if one.injection),
         unquoted,
     )
-    quoted = (head.over(body, mark) for head, body in zip(heads, bodies, strict=True))
+    quoted = (
+        head.over(body, delimiter) for head, body in zip(heads, bodies, strict=True)
+    )
     text = "\n".join(filter(None, (speaking, *quoted)))
     if links != "none" and evidence:
         limit = max_tokens if links == "rest" else min(max_tokens, words + framing)
@@ -209,12 +211,14 @@ class Head(NamedTuple):
     whole: str = ""
     """The address if it is too long for the line above."""
 
-    def over(self, words: str, mark: str) -> str:
+    def over(self, words: str, delimiter: str) -> str:
         """Return the words of a page in their frame, below this head."""
         return "\n".join(
             (
                 self.above,
-                framed("\n".join(filter(None, (self.whole, self.line, words))), mark),
+                framed(
+                    "\n".join(filter(None, (self.whole, self.line, words))), delimiter
+                ),
             )
         )
 

@@ -76,7 +76,7 @@ class Theme(NamedTuple):
 
 
 def overview(
-    tree: Tree, documents: Mapping[int, Document], *, max_tokens: int, mark: str
+    tree: Tree, documents: Mapping[int, Document], *, max_tokens: int, delimiter: str
 ) -> Assembled:
     """Return what `tree` is about, within `max_tokens` exactly: a line a theme, or the
     outline of a single document.
@@ -86,7 +86,7 @@ def overview(
     Args:
         documents: Pages by index into `tree.sources`, as far as they are at hand;
             leaves replace the others.
-        mark: The answer's own mark for untrusted text (`pipeline/text/frame.py`).
+        delimiter: the answer's own delimiter around untrusted text (`pipeline/text/frame.py`).
     """
     with_leaves = sorted({leaf.document for leaf in tree.leaves})
     themes = themes_of(tree) if len(with_leaves) > 1 else []
@@ -115,7 +115,7 @@ def overview(
         )
         words = "\n".join(filter(None, (title_line, sentences)))
         return (
-            f"{f'[1] {url}' if url else ''}\n{framed(words, mark)}".lstrip()
+            f"{f'[1] {url}' if url else ''}\n{framed(words, delimiter)}".lstrip()
             if sentences
             else ""
         )

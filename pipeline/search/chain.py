@@ -24,7 +24,7 @@ from cache.store import JsonValue, Store
 from errors import SearchFailed, WinnowError
 from pipeline.reading.bm25 import reciprocal_rank_fusion
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
-from pipeline.text.frame import new_mark, quoted
+from pipeline.text.frame import new_delimiter, quoted
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left, traced
 
 _log: Final = logging.getLogger("winnow.search")
@@ -361,7 +361,7 @@ def _is_local(line: Sequence[Searcher]) -> bool:
 def _failure(outcomes: Sequence[SearchOutcome]) -> SearchFailed:
     """One sentence a provider: status, its own words for it between marks, next step;
     repeats over queries once."""
-    delimiter = new_mark()
+    delimiter = new_delimiter()
     reasons: dict[tuple[str, str], str] = {}
     for outcome in outcomes:
         reason = quoted(outcome.reason.rstrip(". "), delimiter) or "no reason given"

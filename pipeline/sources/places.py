@@ -30,7 +30,7 @@ from pipeline.sources.anchors import unit_of_address
 from pipeline.sources.gather import Loaded, failure_line, files_in
 from pipeline.tables.sql import SqlTable, query_tables, sql_tables
 from pipeline.tables.table import tables_of
-from pipeline.text.frame import new_mark, one_line, quoted
+from pipeline.text.frame import new_delimiter, one_line, quoted
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread
@@ -327,7 +327,7 @@ def _section(
     )
     if likeness(headings[section]):
         return _blocks(index, document, _below(document, section), form, titled=True)
-    names = quoted(", ".join(headings.values()), new_mark())
+    names = quoted(", ".join(headings.values()), new_delimiter())
     return f"There is no section {heading!r}; headings are: {names}"
 
 

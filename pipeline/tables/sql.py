@@ -19,7 +19,7 @@ from errors import UsageError
 from pipeline.document.page import Document
 from pipeline.tables.columns import Column, Value, typed
 from pipeline.tables.table import Table, name_in_sql, tables_of
-from pipeline.text.frame import new_mark, one_line, quoted
+from pipeline.text.frame import new_delimiter, one_line, quoted
 from pipeline.work import check_cancelled, time_left
 
 MAX_RESULT_ROWS: Final = 10_000
@@ -182,7 +182,7 @@ def _refusal(
     names = ", ".join(table.name for table in tables)
     return UsageError(
         f"SQL error: {one_line(str(error)).rstrip('.')}. "
-        f"{quoted(columns, new_mark())}. Tables: {names}.",
+        f"{quoted(columns, new_delimiter())}. Tables: {names}.",
         hint='part="tables" shows their columns, types and rows.',
     )
 

@@ -18,7 +18,7 @@ from errors import (
     unopened,
     without_password,
 )
-from errors import new_mark as new_mark  # noqa: PLC0414  marks are the frame's; errors draw them, too
+from errors import new_delimiter as new_delimiter  # noqa: PLC0414  marks are the frame's; errors draw them, too
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import is_cjk, whole_words, words
 

@@ -159,7 +159,7 @@ async def guided(
         embedder=embedder,
         max_tokens=max_tokens,
     )
-    return assemble(read, reading, max_tokens=max_tokens, mark="m")
+    return assemble(read, reading, max_tokens=max_tokens, delimiter="m")
 
 
 def quoted(tree: NodeTree, documents: Sequence[Document], node: TreeNode) -> str:
