@@ -34,7 +34,9 @@ ASKED: Final = {
 each row holds."""
 HALVES: Final = {True: "aside", False: "made", None: ""}
 """What `held` of a row says."""
-SETS: Final = (*ASKED, "library", "html_qa", "tables", *EVIDENCE)
+DOOR: Final = "door490"
+"""Questions that others asked of 52 pages, and nothing was chosen on."""
+SETS: Final = (DOOR, *ASKED, "library", "html_qa", "tables", *EVIDENCE)
 FOREIGN: Final = ("xquad_de", "xquad_ru", "xquad_zh")
 NEAR: Final = 0.85
 """Share of a gold's words that must be in three adjacent lines if it is not there
@@ -87,6 +89,8 @@ def read_set(name: str, limit: int) -> QuestionSet:
         whole = _library()
     elif name in ASKED:
         whole = _asked(name)
+    elif name == DOOR:
+        whole = _door()
     elif name in EVIDENCE:
         whole = _evidence(name)
     else:
@@ -130,6 +134,22 @@ def _contained(gold: str, text: str) -> bool:
 
 def _rows(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def _door() -> QuestionSet:
+    asked = [
+        Asked(
+            id=row["id"],
+            kind=row["kind"],
+            text=row["question"],
+            gold=tuple((gold,) for gold in row["gold"]),
+            page=f"{row['page']}.html",
+            twin=row["twin"] or "",
+        )
+        for row in _rows(DATA / DOOR / "questions.jsonl")
+    ]
+    files = {path.name: path.read_bytes() for path in (DATA / DOOR / "html").iterdir()}
+    return QuestionSet(DOOR, asked, files, shown)
 
 
 def _asked(name: str) -> QuestionSet:

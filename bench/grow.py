@@ -35,7 +35,7 @@ from pipeline.work import no_report
 from server.settings import read_settings
 from server.wiring import open_services
 
-SETS: Final = ("asked", "asked_more", "asked_kinds")
+SETS: Final = ("door490", "asked", "asked_more", "asked_kinds")
 BUDGETS: Final = (256, 512, 1_000)
 FRAME_SHARE: Final = 0.12
 LABEL_TOKENS: Final = 6
