@@ -10,7 +10,6 @@ import argparse
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -21,7 +20,7 @@ from cli.output import FAILED, NO_ANSWER, OK, drawn_progress, print_json
 from cli.subcommand import Subcommand
 from errors import UsageError
 from server.offered import by_order
-from server.settings import Settings, read_settings
+from server.settings import Settings, for_a_person, read_settings
 from tools.common.tool import OURS
 
 if TYPE_CHECKING:
@@ -131,14 +130,12 @@ def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
         with_sources(overrides, args.sources) if "sources" in args else dict(overrides)
     )
     settings, tool = read_settings(overrides), TOOL_OF_COMMAND[args.command]
-    if settings.web == "auto":  # who writes an address on the command line means it
-        settings = replace(settings, web="named")
     arguments = {
         name: [absolute(source) for source in value] if name == "sources" else value
         for name in _LISTED[tool]["inputSchema"]["properties"]
         if (value := getattr(args, name)) is not None
     }
-    return call(args, settings, tool, arguments)
+    return call(args, for_a_person(settings), tool, arguments)
 
 
 async def _call_tool(

@@ -557,6 +557,12 @@ _REFUSED: Final = {
 be searched or let in, than an operator meant. To what takes their place."""
 
 
+def for_a_person(settings: Settings) -> Settings:
+    """Return the settings of a call whose addresses a person writes, not a model: they
+    are read unless `web` says otherwise."""
+    return replace(settings, web="named") if settings.web == "auto" else settings
+
+
 def survey_settings(
     overrides: Raw, environment: Raw | None = None, listed: Path | None = None
 ) -> tuple[Settings, dict[str, UsageError]]:

@@ -36,7 +36,7 @@ from cli.output import FAILED, OK
 from extras.desk.page import desk_html
 from extras.http.serve import listen
 from server.app import build_server
-from server.settings import Settings
+from server.settings import Settings, for_a_person
 
 Emit = Callable[[str, object], Awaitable[None]]
 
@@ -158,7 +158,7 @@ class _Desk:
     _client: Client
 
     def __init__(self, settings: Settings) -> None:
-        self._settings = settings
+        self._settings = for_a_person(settings)
 
     @asynccontextmanager
     async def opened(self) -> AsyncIterator[None]:
