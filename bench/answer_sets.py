@@ -137,25 +137,13 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 
 def _door() -> QuestionSet:
-    asked = [
-        Asked(
-            id=row["id"],
-            kind=row["kind"],
-            text=row["question"],
-            gold=tuple((gold,) for gold in row["gold"]),
-            page=f"{row['page']}.html",
-            twin=row["twin"] or "",
-        )
-        for row in _rows(DATA / DOOR / "questions.jsonl")
-    ]
+    rows = _rows(DATA / DOOR / "questions.jsonl")
     files = {path.name: path.read_bytes() for path in (DATA / DOOR / "html").iterdir()}
-    return QuestionSet(DOOR, asked, files, shown)
+    return QuestionSet(DOOR, _of_pages(rows), files, shown)
 
 
-def _asked(name: str) -> QuestionSet:
-    own = name == "asked"
-    rows = _rows(ASKED[name])
-    asked = [
+def _of_pages(rows: Sequence[dict[str, Any]]) -> list[Asked]:
+    return [
         Asked(
             id=row["id"],
             kind=row["kind"],
@@ -167,6 +155,12 @@ def _asked(name: str) -> QuestionSet:
         )
         for row in rows
     ]
+
+
+def _asked(name: str) -> QuestionSet:
+    own = name == "asked"
+    rows = _rows(ASKED[name])
+    asked = _of_pages(rows)
     pages = sorted({row["page"] for row in rows})
     folder = DATA / "asked" / "pages" if own else DATA / "pages"
     files = {
