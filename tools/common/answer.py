@@ -161,6 +161,21 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
     )
 
 
+def rest_by_name(
+    evidence: Sequence[Evidence],
+    documents: Sequence[Document],
+    question: Question,
+    max_tokens: int,
+) -> list[Next]:
+    """Return the call for the rest of what the best passage has in part, by its name:
+    the table, or, where no budget is named, since its line takes too much of a small
+    one, the section."""
+    queries = in_sql(evidence, documents)
+    return (
+        queries if queries or max_tokens else in_section(evidence, documents, question)
+    )
+
+
 def in_sql(evidence: Sequence[Evidence], documents: Iterable[Document]) -> list[Next]:
     """Return the call that queries the table of the best passage, where it has
     `MANY_ROWS` or more, and the passage does not show all."""

@@ -11,7 +11,7 @@ from pipeline.research import Researched
 from pipeline.research_turn import TurnTaken
 from pipeline.sources.gather import Gathered, failures_of, provider_lines
 from pipeline.text.frame import one_line
-from tools.common.answer import Ending, in_section, in_sql, larger, notes_of, repeated
+from tools.common.answer import Ending, larger, notes_of, repeated, rest_by_name
 from tools.common.results import APART, Found, Next, Part, found_in
 
 MOST_PAGES_READ: Final = 20
@@ -114,10 +114,7 @@ def calls_after(
         turn.researched.reading.verdict,
     )
     evidence, documents = assembled.evidence, turn.researched.documents
-    placed = in_sql(evidence, documents)
-    # A line that names a section takes too much of a small budget
-    if not (placed or max_tokens):
-        placed = in_section(evidence, documents, turn.question)
+    placed = rest_by_name(evidence, documents, turn.question, max_tokens)
     if placed:
         return calls + placed
     if assembled.lacks(verdict, named=max_tokens > 0):

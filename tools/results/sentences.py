@@ -4,7 +4,7 @@ from pydantic import Field
 
 from pipeline.evidence.assemble import UNASKED
 from pipeline.extract_sources import Extracted
-from tools.common.answer import Ending, in_section, in_sql, larger, notes_of, repeated
+from tools.common.answer import Ending, larger, notes_of, repeated, rest_by_name
 from tools.common.results import Found, Item, Next, found_in
 
 
@@ -35,10 +35,8 @@ def calls_after(tool: str, extracted: Extracted, max_tokens: int) -> list[Next]:
     the table or section that is quoted in part, else the call with a larger budget."""
     calls = repeated(tool, extracted.loaded.failures)
     evidence, documents = extracted.assembled.evidence, extracted.loaded.documents
-    placed = in_sql(evidence, documents)
-    # A line that names a section takes too much of a small budget
-    if not (placed or max_tokens):
-        placed = in_section(evidence, documents, extracted.reading.question)
+    question = extracted.reading.question
+    placed = rest_by_name(evidence, documents, question, max_tokens)
     if extracted.reading.verdict == "none":
         calls.append(Next(tool="research", arguments={}))
     elif placed:
