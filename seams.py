@@ -4,7 +4,7 @@ subcommands, one file each; and functions of `extras` that the core can do witho
 A seam is a folder in which every module binds one object to the seam's name, plus a
 group of entry points through which other packages add more. An entry point that fails
 to load is skipped; `faults` gives the reason. Not for: what each kind of object holds
-(`pipeline/read/format.py`, `pipeline/search/provider.py`, `models/backend.py`,
+(`readers/format.py`, `pipeline/search/provider.py`, `models/backend.py`,
 `tools/common/tool.py`).
 """
 

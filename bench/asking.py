@@ -42,11 +42,11 @@ from papers.zero_index.ask import (
     ask,
     lifted,
 )
-from pipeline.document.page import Sentence
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, PageUnits
 from pipeline.reading.relevance import Blend
 from pipeline.reading.verdict import Verdict, judge
+from readers.page import Sentence
 
 SETS: Final = ("hotpot", "xquad_en")
 LIFTS: Final = (0.0, 0.1, 0.25, 0.5, 1.0)

@@ -23,8 +23,8 @@ from mcp import Client
 from bench.mutated import check, damaged
 from errors import SourceError, WinnowError
 from pipeline.fetch.files import allowed_path
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
 from server.app import build_server
 from server.settings import read_settings
 from tests.support import LIBRARY

@@ -25,12 +25,12 @@ import anyio
 
 from errors import SourceError
 from pipeline.fetch.files import MAX_FILE_BYTES, Files, read_file, read_raw
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
-from pipeline.read.secrets import is_secret
 from pipeline.search.folder import FolderProvider
 from pipeline.search.listing import list_files
 from pipeline.search.query import SearchQuery
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.secrets import is_secret
 from tests.support.attacks import BAD, FACT, FILL, HIDDEN_DOCX, HIDDEN_HTML, HIDDEN_PDF
 from tests.support.hidden_files import FILES
 from tests.support.hidden_forms import FAINT, HIDDEN_CSS, HIDDEN_MARKDOWN, SEEN_CSS

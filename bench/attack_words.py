@@ -13,10 +13,10 @@ from urllib.parse import unquote
 
 from errors import NARROW, narrow, said, unopened
 from pipeline.document.cite import cite
-from pipeline.document.page import Page
 from pipeline.evidence.forms import rows_as
-from pipeline.html.document import read_document
-from pipeline.read.sniff import media_type
+from readers.html.document import read_document
+from readers.page import Page
+from readers.sniff import media_type
 from tests.support.attacks import BAD, FACT, FILL
 
 _FRAME: Final = re.compile("«([0-9]{12})»(?:\n.*?\n| [^\n]*? )«/\\1»", re.DOTALL)

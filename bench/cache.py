@@ -26,7 +26,6 @@ from pathlib import Path
 from typing import Final
 
 from cache.store import Stores, open_stores
-from pipeline.document.page import Page
 from pipeline.fetch.handles import (
     KeptPage,
     find_answer,
@@ -34,7 +33,8 @@ from pipeline.fetch.handles import (
     keep_answer,
     keep_page,
 )
-from pipeline.read.convert import content_hash
+from readers.convert import content_hash
+from readers.page import Page
 
 SIZES: Final = (3_000, 30_000, 300_000, 4_000_000)
 SIZE_LIMIT: Final = 400_000_000

@@ -32,10 +32,10 @@ from bench.evidence import DATA
 from bench.loopback import Answer, serving
 from errors import WinnowError
 from pipeline.document.cite import cite
-from pipeline.document.page import Document, Page, Sentence
 from pipeline.document.units import tag_sentences
 from pipeline.fetch.render import find_browser
-from pipeline.html.document import read_document
+from readers.html.document import read_document
+from readers.page import Document, Page, Sentence
 
 SHARE: Final = 0.97
 """Of citations must highlight the right words."""

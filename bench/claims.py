@@ -20,9 +20,9 @@ import trafilatura
 from bench.evidence import DATA
 from bench.html_lost import sources
 from extras.drafts.quotes import Text, find_quote
-from pipeline.document.page import Page
 from pipeline.document.units import split_sentences
-from pipeline.html.document import read_document
+from readers.html.document import read_document
+from readers.page import Page
 
 SMALL: Final = 60
 """Cases of a set in the quick form."""

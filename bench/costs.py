@@ -36,12 +36,12 @@ from papers.raptor.tree import NodeOptions
 from papers.zero_index.ask import Asking
 from papers.zero_index.parser import parse
 from papers.zero_index.tags import paper_tags
-from pipeline.document.page import Document
 from pipeline.question.question import Question
 from pipeline.raptor.leaves import main_sentences
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
+from readers.page import Document
 
 PATIENCE: Final = 3_000.0
 BARS: Final = {

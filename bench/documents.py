@@ -27,8 +27,8 @@ from random import Random
 from typing import Any, Final
 
 from bench.formats import office, run, runs
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
 
 FEW, MANY = 100, 300
 PARTS: Final = (2, 5)

@@ -65,7 +65,6 @@ from papers.htmlrag.blocks import path_scorer
 from papers.htmlrag.prune import prune_as_printed
 from papers.zero_index.ask import WAYS, Asking, Way, can_ask
 from papers.zero_index.parser import parse
-from pipeline.document.page import Document
 from pipeline.evidence.assemble import assemble
 from pipeline.generated import Writing, write_answer
 from pipeline.prune.prune import PruneOptions
@@ -80,6 +79,7 @@ from pipeline.search.query import ParsedRequest
 from pipeline.text.frame import new_delimiter
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread, no_report
+from readers.page import Document
 from server.settings import Settings, read_settings
 from server.wiring import open_services
 

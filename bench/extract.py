@@ -32,7 +32,6 @@ from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import Embedder
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import (
     BM25,
@@ -44,6 +43,7 @@ from pipeline.reading.bm25 import (
 )
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.reading.verdict import as_row, confidence_of, judge, read_features
+from readers.html.document import read_document
 from train.reader.data import own_rows
 
 FLOORS: Final = {

@@ -17,13 +17,13 @@ from bench.html_questions import DATA, Question, document, judged, table_questio
 from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.document.page import Document
 from pipeline.evidence.assemble import assemble
 from pipeline.question.question import Question as Asked
 from pipeline.reading.bm25 import page_units
 from pipeline.reading.extract import read_documents
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Blend
+from readers.page import Document
 
 BUDGETS: Final = (500, 1_000, 2_000)
 MARK: Final = "benchmark"

@@ -34,8 +34,8 @@ from mcp import Client, StdioServerParameters
 from cache.store import Store
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
-from pipeline.read.convert import Raw, to_page
-from pipeline.read.sniff import decode
+from readers.convert import Raw, to_page
+from readers.sniff import decode
 
 HOSTS: Final = 40
 URLS: Final = 200

@@ -22,7 +22,6 @@ import anyio
 
 from bench.answer_sets import read_set
 from bench.html_questions import DATA
-from pipeline.document.page import Document
 from pipeline.evidence.assemble import assemble
 from pipeline.evidence.show import hint_room
 from pipeline.question.question import Question
@@ -32,6 +31,7 @@ from pipeline.sources.gather import load_sources
 from pipeline.text.frame import new_delimiter
 from pipeline.text.tokens import count_each
 from pipeline.work import no_report
+from readers.page import Document
 from server.settings import read_settings
 from server.wiring import open_services
 

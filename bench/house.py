@@ -29,6 +29,7 @@ FOLDERS: Final = (
     "server",
     "tools",
     "pipeline",
+    "readers",
     "extras",
     "models",
     "prompts",
@@ -109,7 +110,10 @@ def modules() -> list[Module]:
         read_module(path)
         for path in [
             *paths,
-            *(ROOT / f"{name}.py" for name in ("errors", "extra", "seams")),
+            *(
+                ROOT / f"{name}.py"
+                for name in ("errors", "extra", "seams", "cancellation")
+            ),
         ]
     ]
 

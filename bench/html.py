@@ -40,15 +40,15 @@ from bench.tokens import NEAR, tokenizer
 from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import Embedder, Window, WindowReading
 from papers.htmlrag.prune import prune_as_printed
-from pipeline.document.page import Document, Page
 from pipeline.evidence.forms import Form
 from pipeline.evidence.show import FRAME_SHARE, ROOMY, WIDE, hint_room, page_head
-from pipeline.html.document import read_document
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.question import Question as Asked
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.text.frame import framed, new_delimiter, notice
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 BUDGETS: Final = (128, 256, 512, 1024, 2048, 4096)
 SETS: Final = ("table", "cloze", "author")

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from typing import Final
 
 from bench.html_questions import pages
-from pipeline.document.page import Document, Page
 from pipeline.evidence.forms import Form
-from pipeline.html.document import read_document
 from pipeline.prune.prune import Pruned, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 LONGEST: Final = 6000
 """Characters of a page that is mutated: a window of a real page, so that thousands of

@@ -33,15 +33,15 @@ import numpy as np
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from bench.html import speed
-from pipeline.document.page import Page
 from pipeline.evidence.forms import Form
-from pipeline.html.clean import clean
-from pipeline.html.document import read_document
-from pipeline.html.sheets import StyleJudge
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
+from readers.html.clean import clean
+from readers.html.document import read_document
+from readers.html.style_sheets import StyleJudge
+from readers.page import Page
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 RUN: Final = 4

@@ -15,16 +15,16 @@ from pathlib import Path
 from typing import Final
 
 from papers.htmlrag.block_tree import block_tree
-from pipeline.document.page import Page
-from pipeline.document.tree import text_of, walk
 from pipeline.evidence.forms import Form
-from pipeline.html.blocks import content_blocks, resolve
-from pipeline.html.clean import clean
-from pipeline.html.document import read_document
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
+from readers.html.blocks import content_blocks, resolve
+from readers.html.clean import clean
+from readers.html.document import read_document
+from readers.page import Page
+from readers.tree import text_of, walk
 
 PAGES: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 LONGEST: Final = 4_000

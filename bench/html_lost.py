@@ -27,9 +27,9 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from pipeline.document.page import Page
-from pipeline.html.blocks import content_blocks
-from pipeline.html.document import read_document
+from readers.html.blocks import content_blocks
+from readers.html.document import read_document
+from readers.page import Page
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 OUT: Final = Path(__file__).resolve().parent / "out" / "lost"

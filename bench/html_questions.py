@@ -17,8 +17,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from pipeline.document.page import Document, Page
-from pipeline.html.document import read_document
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 _SIGN: Final = re.compile(r"\w+|[^\w\s]")

@@ -39,12 +39,12 @@ from papers.idms.partition import Rule, cut_by_margins, partition, segment
 from papers.raptor.build import build_tree
 from papers.raptor.summarise import Writer, write_summary
 from papers.raptor.tree import NodeOptions
-from pipeline.document.page import Document
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.question.question import Question
 from pipeline.raptor.leaves import main_sentences
 from pipeline.reading.bm25 import BM25, blend
 from pipeline.text.tokens import count_tokens
+from readers.page import Document
 
 RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 

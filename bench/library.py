@@ -9,13 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from cancellation import check_cancelled
 from errors import UsageError
-from pipeline.document.page import Document
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25
-from pipeline.work import check_cancelled
+from readers.html.document import read_document
+from readers.page import Document
 
 CARRIED: Final = Path(__file__).resolve().parents[1] / "examples"
 """The sample library with its questions; a checkout has it, a wheel does not."""

@@ -18,10 +18,10 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.document.page import Block, Document, Page
-from pipeline.document.tree import Node
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import index_terms
+from readers.page import Block, Document, Page
+from readers.tree import Node
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 FAR: Final = 10**9

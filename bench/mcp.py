@@ -28,9 +28,9 @@ from mcp_types import CallToolResult, TextContent
 from bench.loopback import Answer, serving
 from bench.mcp_ends import ends, starts
 from bench.mcp_transcript import transcript
-from pipeline.document.page import Page
-from pipeline.html.document import read_document
 from pipeline.text.tokens import count_tokens, cut_to_tokens
+from readers.html.document import read_document
+from readers.page import Page
 from server.toolbox import listing
 from tools.common.answer import data_of
 

@@ -32,7 +32,7 @@ from typing import Final, NamedTuple
 
 from bench.documents import Known, by_pandoc, samples
 from errors import WinnowError
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
 from tests.support.pdf import make_pdf
 
 FEW, MANY = 2_000, 20_000

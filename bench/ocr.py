@@ -34,8 +34,8 @@ from pypdf.generic import (
 
 from errors import SourceUnreadable
 from models.pipe import memory_of
-from pipeline.read.convert import Raw
-from pipeline.read.converter import Converter
+from pipeline.conversion.converter import Converter
+from readers.convert import Raw
 from server.app import build_server
 from server.settings import read_settings
 from tests.support import text_of

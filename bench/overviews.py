@@ -25,9 +25,9 @@ from mcp_types import TextContent
 
 from bench.longdoc import DATA, read_lines
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
 from server.app import build_server
 from server.settings import read_settings
 from tests.support.docx import make_docx, paragraph

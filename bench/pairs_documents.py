@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Final
 
 from bench.pairs import ASKED, Row, faults, rows
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
 
 FILES: Final = (ASKED / "pairs_long.jsonl", ASKED / "pairs_languages.jsonl")
 SOURCES: Final = ASKED / "pairs_documents.jsonl"

@@ -30,13 +30,13 @@ from bench.mimic import WORTHS, mimic
 from models.llama.model import LlamaGenerator
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder, Generator, Said, TreeScorer, abilities_of
-from pipeline.document.page import Document
 from pipeline.document.units import split_sentences
 from pipeline.evidence.assemble import assemble
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_tokens
+from readers.page import Document
 from server.settings import read_settings
 from server.wiring import open_services
 from tests.support.pages import document

@@ -54,15 +54,15 @@ from papers.htmlrag.blocks import (
 )
 from papers.htmlrag.prune import prune_as_printed, prune_by_blocks
 from papers.htmlrag.structure import compressed
-from pipeline.document.page import Block, Document
-from pipeline.document.tree import Node, count_words, pieces, text_of, to_html
-from pipeline.html.clean import clean
 from pipeline.prune.prune import Pruned, PruneOptions, prune
 from pipeline.question.question import Question
-from pipeline.read.convert import Raw, to_page
-from pipeline.read.format import SEAM
 from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import count_tokens, cut_to_tokens
+from readers.convert import Raw, to_page
+from readers.format import SEAM
+from readers.html.clean import clean
+from readers.page import Block, Document
+from readers.tree import Node, count_words, pieces, text_of, to_html
 from tests.support.docx import make_docx, paragraph
 from tests.support.pages import document
 from tests.support.pdf import make_pdf
@@ -81,7 +81,7 @@ def holds(html: str, text: str, *, gone: bool) -> bool:
     return (text not in to_html(clean(html))) == gone
 
 
-@row(31, "HR §3.2.1 CSS, JavaScript and comments are removed", "pipeline/html/clean.py")
+@row(31, "HR §3.2.1 CSS, JavaScript and comments are removed", "readers/html/clean.py")
 async def _(_: Bench) -> Outcome:
     html = "<style>.a{}</style><script>var b</script><!--cee--><p>dee</p>"
     assert all(holds(html, text, gone=True) for text in (".a{}", "var b", "cee"))
@@ -89,7 +89,7 @@ async def _(_: Bench) -> Outcome:
     return as_printed("3 of 3 gone")
 
 
-@row(32, "HR §3.2.1 lengthy attributes are cleared", "pipeline/html/clean.py")
+@row(32, "HR §3.2.1 lengthy attributes are cleared", "readers/html/clean.py")
 async def _(_: Bench) -> Outcome:
     html = f"<p class=long style=x data-q='{'q' * 300}'>text</p>"
     assert to_html(clean(html)).count("=") == 0
@@ -125,7 +125,7 @@ async def _(bench: Bench) -> Outcome:
     assert "<div>" not in found.pages[0].text
     return as_printed(
         "in WINNOW_PAPERS=pruning=paper, after Algorithm 2; the cleaning of every page merges wrappers without a "
-        "meaning of their own (pipeline/document/tree.py)"
+        "meaning of their own (readers/tree.py)"
     )
 
 
@@ -149,7 +149,7 @@ async def _(_: Bench) -> Outcome:
 @row(
     35,
     "HR §4.6.1 cleaning drops 94 % of the tokens",
-    "pipeline/html/clean.py",
+    "readers/html/clean.py",
 )
 async def _(_: Bench) -> Outcome:
     found = [
@@ -818,7 +818,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(57, "HR §1 PDF and Word files are read as HTML", "pipeline/read/formats")
+@row(57, "HR §1 PDF and Word files are read as HTML", "readers/formats")
 async def _(_: Bench) -> Outcome:
     names = [name.rpartition(".")[2] for name in SEAM.modules()]
     bodies = {

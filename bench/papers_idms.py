@@ -14,9 +14,9 @@ from models.protocols import Embedder, PathScores, Prompt
 from papers.idms.density import DensityModels, densities, enrich
 from papers.idms.idms import YES_NO, Idms, IdmsOptions, Judge, stretch_prompts
 from papers.idms.partition import Rule, cut_by_margins
-from pipeline.document.page import Sentence
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import MAX_ENTITIES, find_entities
+from readers.page import Sentence
 from tests.test_papers_idms_judge import TEXTS, Reader
 
 

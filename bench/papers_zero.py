@@ -43,7 +43,6 @@ from papers.zero_index.ask import (
 from papers.zero_index.parser import NOT_FOLLOWED, parse
 from papers.zero_index.ranking import CONTENT_TOKENS, rank_as_printed
 from papers.zero_index.tags import paper_tags
-from pipeline.document.page import Document, Sentence
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.evidence.assemble import assemble
 from pipeline.generated import CheckedAnswer, Writing, write_answer
@@ -60,6 +59,7 @@ from pipeline.text.tokens import count_tokens
 from pipeline.text.words import find_entities
 from pipeline.work import no_report
 from prompts import load
+from readers.page import Document, Sentence
 from server.settings import read_settings
 from server.wiring import open_services
 from tests.support.pages import document

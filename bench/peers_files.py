@@ -35,9 +35,9 @@ import pypdfium2
 
 from bench.formats import office, run
 from errors import WinnowError
-from pipeline.document.page import Page
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.page import Page
 
 BARS: Final = {
     "docx": 0.97,

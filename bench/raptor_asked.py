@@ -15,7 +15,6 @@ from models.protocols import Embedder
 from papers.raptor.build import build_tree
 from papers.raptor.query import ChosenNode, NodeMode, query_tree, take
 from papers.raptor.tree import NodeOptions, NodeTree
-from pipeline.document.page import Document
 from pipeline.evidence.assemble import fill
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question as Analysed
@@ -23,6 +22,7 @@ from pipeline.raptor.overview import overview
 from pipeline.raptor.query import read_tree
 from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_each
+from readers.page import Document
 
 METHODS: Final = (
     "leaves, cosine",

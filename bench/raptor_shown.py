@@ -25,9 +25,9 @@ from papers.raptor.build import build_tree
 from papers.raptor.tree import NodeOptions
 from pipeline.cached_models import CachedCrossEncoder, CachedEmbedder
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
 from server.app import build_server
 from server.settings import read_settings
 from tools.common.answer import data_of

@@ -23,9 +23,9 @@ from mcp_types import TextContent
 
 from pipeline.evidence.show import Sheet
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.question.question import Question as Analysed
 from pipeline.reading.bm25 import BM25
+from readers.html.document import read_document
 from server.app import build_server
 from server.settings import read_settings
 from tools.common.answer import data_of

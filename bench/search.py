@@ -34,8 +34,6 @@ from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
 from papers.zero_index.ranking import rank_as_printed
 from pipeline.cached_models import CachedEmbedder
-from pipeline.document.page import Document, Page
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, blend, reciprocal_rank_fusion
 from pipeline.search.chain import Chain
@@ -43,6 +41,8 @@ from pipeline.search.folder import FolderProvider
 from pipeline.search.mixed import RankedPage, best_passages, mixed_rank
 from pipeline.search.parse import parse_request
 from pipeline.search.query import SearchQuery, SearchResult
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"

@@ -23,9 +23,9 @@ from bench.remembering import Remembering
 from extras.sites import READ, Listed, wording
 from models.onnx import OnnxEmbedder
 from models.protocols import Embedder
-from pipeline.html.guard import parse
 from pipeline.question.question import Question
 from pipeline.reading.relevance import score_texts
+from readers.html.guard import parse
 
 DATA: Final = Path(__file__).resolve().parents[2] / "shared" / "data"
 LEAST: Final = 0.1

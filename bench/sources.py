@@ -32,7 +32,7 @@ from errors import SourceError
 from extras.forge import forge_at
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
-from pipeline.html.document import read_document
+from readers.html.document import read_document
 from tests.support.certificate import make_certificate
 from tests.support.forges import ADDRESSES, FAILURES, SITES
 from tests.support.web_site import open_site

@@ -36,11 +36,11 @@ from papers.htmlrag.blocks import PathScorer, paper_blocks, path_scorer
 from papers.htmlrag.prune import prune_as_printed
 from papers.idms.idms import Judge
 from papers.idms.partition import Rule, cut_by_margins, partition
-from pipeline.document.page import Document, Page
-from pipeline.html.document import read_document
 from pipeline.prune.prune import PruneOptions
 from pipeline.question.question import Question
 from pipeline.raptor.leaves import sentence_costs
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 RULES: Final[tuple[Rule, ...]] = ("running", "partition")
 BUDGET: Final = 512

@@ -21,11 +21,11 @@ from typing import Final, Protocol
 
 import numpy as np
 
-from pipeline.document.page import Page
 from pipeline.evidence.forms import Form
 from pipeline.evidence.render import Kept, Style, render
-from pipeline.html.document import read_document
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
+from readers.page import Page
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"

@@ -26,11 +26,11 @@ from errors import (
     without_password,
 )
 from extra import PACKAGES, lacking
-from pipeline.document.converted import can_recognise
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.render import find_browser
 from pipeline.search.provider import providers
 from pipeline.session.export import exports
+from readers.converted import can_recognise
 from seams import faults as faults_of_others
 from server.clients import service_client
 from server.settings import Settings, folder_list, survey_settings

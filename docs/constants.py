@@ -17,7 +17,7 @@ ROOMS: Final = (
     "pipeline/search",
     "pipeline/sources",
     "pipeline/fetch",
-    "pipeline/html",
+    "readers/html",
     "pipeline/document",
     "pipeline/text",
     "pipeline/reading",

@@ -25,6 +25,7 @@ FOLDERS: Final = (
     "server/",
     "tools/",
     "pipeline/",
+    "readers/",
     "models/",
     "cache/",
     "papers/",
@@ -32,6 +33,7 @@ FOLDERS: Final = (
     "errors.py",
     "extra.py",
     "seams.py",
+    "cancellation.py",
 )
 CALLS: Final = frozenset(
     {"add", "add_cut", "append", "warning", "info", "print", "Check", "_setting"}

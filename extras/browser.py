@@ -41,7 +41,7 @@ from pipeline.fetch.address import Target, check_url
 from pipeline.fetch.body import read_body
 from pipeline.fetch.exchange import ServerAnswer
 from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, Renderer, Show
-from pipeline.read.convert import Raw
+from readers.convert import Raw
 
 FLAGS: Final = (
     "--disable-gpu",

@@ -8,10 +8,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.document.page import Evidence
 from pipeline.evidence.show import VERDICT_NAMES
 from pipeline.session.session import SeenPage, Session, Turn
 from pipeline.text.frame import address, one_line
+from readers.page import Evidence
 
 _WEB_OR_FILE: Final = re.compile(r"(?:https?|file)://", re.IGNORECASE)
 _PAGE: Final = re.compile(r"#page=(\d{1,4})")

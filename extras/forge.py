@@ -18,8 +18,8 @@ from typing import Final
 from urllib.parse import quote, unquote
 
 from errors import SourceError, SourceUnreadable
-from pipeline.document.converted import escape, whole_page
 from pipeline.fetch.page_source import Content, Get, ReadPage
+from readers.converted import escape, whole_page
 
 MOST_COMMENTS: Final = 500
 """Comments that are asked for, and files of a tree that are listed."""
@@ -395,13 +395,13 @@ def _section(heading: str, text: str, anchor: str = "") -> str:
 def _prose(name: str, body: bytes | str) -> str:
     """Return a text as HTML below our own headings: Markdown, or what its ending
     says."""
-    from pipeline.read import plain, text  # noqa: PLC0415  they bring markdown-it and lxml, 0.1 s
+    from readers.text import markup, plain  # noqa: PLC0415  they bring markdown-it and lxml, 0.1 s
 
     words = body if isinstance(body, str) else body.decode("utf-8", "replace")
     markdown = name.lower().endswith((".md", ".markdown")) or not name
     # Forges take sheets away: one of a comment would hide what others say.
     page = (
-        text.markdown_to_html(words, sheets=False)
+        markup.markdown_to_html(words, sheets=False)
         if markdown
         else plain.plain_to_html(words)
     ).html

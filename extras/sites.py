@@ -22,14 +22,11 @@ import anyio
 import numpy as np
 from selectolax.lexbor import LexborNode
 
+from cancellation import check_cancelled
 from errors import ModelError, SourceError, SourceTimeout, UsageError
 from models.protocols import Embedder
-from pipeline.document.converted import MAX_ITEMS
-from pipeline.document.page import Failure, Page
 from pipeline.evidence.render import absolute
 from pipeline.fetch.files import IMAGES, OTHERS, ending_of, split_span
-from pipeline.html.addresses import base_of
-from pipeline.html.guard import parse
 from pipeline.question.question import Question
 from pipeline.question.wants import SITE, is_site
 from pipeline.reading.bm25 import Floats
@@ -38,8 +35,12 @@ from pipeline.search.chain import Findings, canonical_url
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
 from pipeline.services import Once, Services
 from pipeline.sources.gather import MAX_FILES, failure_of
-from pipeline.text.frame import TITLE_CHARACTERS, one_line, shown_location
-from pipeline.work import STEP_SHARE, Report, check_cancelled, in_thread, time_left
+from pipeline.text.frame import one_line, shown_location
+from pipeline.work import STEP_SHARE, Report, in_thread, time_left
+from readers.converted import MAX_ITEMS
+from readers.html.addresses import base_of
+from readers.html.guard import parse
+from readers.page import TITLE_CHARACTERS, Failure, Page
 
 READ: Final = 16
 """Pages that one call reads of a site: as many as `research` reads of a search."""

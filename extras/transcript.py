@@ -3,7 +3,7 @@ subtitles, YouTube's player data.
 
 What the page names is fetched through the guard as a part of the page, and added after
 its text with times for links. Not for: speech recognition; subtitle formats
-(`extras/documents/subtitles.py`).
+(`readers/media/subtitles.py`).
 """
 
 import json
@@ -17,13 +17,13 @@ import anyio
 from selectolax.lexbor import LexborNode
 
 from errors import SourceError
-from extras.documents.subtitles import timed_to_html
-from pipeline.html.addresses import base_of
-from pipeline.html.guard import parse
-from pipeline.read.convert import Raw, kind_of
-from pipeline.read.format import HTML
-from pipeline.read.sniff import decode
 from pipeline.work import in_thread
+from readers.convert import Raw, kind_of
+from readers.format import HTML
+from readers.html.addresses import base_of
+from readers.html.guard import parse
+from readers.media.subtitles import timed_to_html
+from readers.sniff import decode
 
 _TRANSCRIPT_BYTES: Final = tuple(
     b"captiontracks <track <video <audio text/vtt x-subrip .vtt\" .vtt' .vtt? .srt\" .srt' .srt?".split()

@@ -5,7 +5,7 @@ The process is a fresh interpreter (spawned, never forked), started at the first
 and again after it ended. It computes one call at a time, others wait; a cancelled one
 gets a stop request, and the process is killed if it does not stop. What native code
 prints goes to a log of its own, never to our stdout. Not for: what the process computes
-(`models/llama/process.py`, `pipeline/read/process.py`).
+(`models/llama/process.py`, `pipeline/conversion/process.py`).
 """
 
 import asyncio

@@ -13,12 +13,12 @@ Not for: finding documents (`pipeline/sources`, `pipeline/search`), or an answer
 from collections.abc import Callable, Sequence
 from typing import Final
 
-from pipeline.document.page import Document, Failure
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, verdict_line
 from pipeline.reading.extract import left_unread, unless_cut
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import one_line
+from readers.page import Document, Failure
 
 NEAREST_LINE: Final = "Nearest lines, which may not answer it:"
 """Above the passages where nothing answers."""

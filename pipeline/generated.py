@@ -16,11 +16,11 @@ from typing import Final
 from cache.store import Store
 from errors import ContextExceeded, ModelError
 from models.protocols import Generator, Said
-from pipeline.document.page import Evidence
 from pipeline.messages import ANSWER_TOKENS, AskOptions, ask, shrinking
 from pipeline.text.frame import one_line
 from pipeline.text.words import FIGURE, find_entities, guess_language, index_terms
 from prompts import load
+from readers.page import Evidence
 
 PROMPT: Final = "answer"
 NO_ANSWER: Final = "The evidence does not answer this."

@@ -10,7 +10,6 @@ from functools import partial
 from typing import Final
 
 from pipeline.document.cite import cite
-from pipeline.document.page import Document, Failure
 from pipeline.evidence.forms import VALUE_FORMATS, RowForm
 from pipeline.evidence.show import (
     FIRST,
@@ -43,6 +42,7 @@ from pipeline.sources.places import (
 from pipeline.text.frame import framed, is_injection, new_delimiter
 from pipeline.text.tokens import Budget, count_each, count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
+from readers.page import Document, Failure
 
 FIRST_TABLE: Final = "sql: SELECT * FROM t1"
 """What is read as CSV or JSON where no part is named."""

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 import anyio
 
 from pipeline.answer import settled, write
-from pipeline.document.page import Document, Page, Trust
 from pipeline.evidence.assemble import UNASKED, Assembled
 from pipeline.evidence.show import (
     FRAME_SHARE,
@@ -53,6 +52,7 @@ from pipeline.text.frame import (
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, Report, in_thread, time_left
 from prompts import load
+from readers.page import Document, Page, Trust
 
 
 @dataclass(frozen=True, slots=True)

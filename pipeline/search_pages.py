@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from pipeline.document.page import Document
 from pipeline.document.units import split_sentences
 from pipeline.evidence.show import GAP, Sheet, injection_line, shortened
 from pipeline.fetch.handles import page_handle
@@ -34,6 +33,7 @@ from pipeline.text.frame import (
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import language_of
 from pipeline.work import Report
+from readers.page import Document
 
 LEAD: Final = 2
 """Maximum room of a hit, in even shares: a truncated passage may lose the answer."""

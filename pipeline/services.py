@@ -13,8 +13,6 @@ from typing import Final, Literal, Protocol
 from cache.store import Stores
 from errors import AddressRefused
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
-from pipeline.document.page import KEPT_DOCUMENTS, Document, Page
-from pipeline.html.document import read_document
 from pipeline.question.wants import SITE
 from pipeline.reading.extract import Extractor
 from pipeline.reading.relevance import Blend, Reader, Reread
@@ -22,6 +20,8 @@ from pipeline.search.chain import Findings
 from pipeline.search.folder import FolderProvider
 from pipeline.search.query import SearchQuery
 from pipeline.work import in_thread
+from readers.html.document import read_document
+from readers.page import KEPT_DOCUMENTS, Document, Page
 
 KEPT_ADDRESSES: Final = 20_000
 """Addresses that a server remembers to have given, about 3 MB; an older one is searched for

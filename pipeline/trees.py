@@ -13,7 +13,6 @@ import anyio
 
 from errors import ModelError, UsageError
 from pipeline.answer import write
-from pipeline.document.page import Document, Failure, Page
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
@@ -38,6 +37,7 @@ from pipeline.sources.gather import (
 from pipeline.text.frame import new_delimiter, one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
+from readers.page import Document, Failure, Page
 
 WRITE_SHARE: Final = STEP_SHARE / 2
 """Share of the time limit for a generator's work: boundaries of idms leaves (the rest

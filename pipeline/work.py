@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import partial
 from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
@@ -23,6 +23,7 @@ import anyio.to_thread
 from anyio.lowlevel import RunVar
 from opentelemetry import trace
 
+from cancellation import stopped_by
 from models.shares import piece
 
 if TYPE_CHECKING:  # a server opens its cache after the first responses
@@ -36,7 +37,6 @@ Report = Callable[[float, float | None, str], Awaitable[None]]
 """Progress callback: done, total (if known), message."""
 
 
-_stop: ContextVar[Callable[[], bool] | None] = ContextVar("winnow_stop", default=None)
 _call: ContextVar["Call | None"] = ContextVar("winnow_call", default=None)
 
 TRACER: Final = trace.get_tracer("winnow")
@@ -67,8 +67,11 @@ class Call:
     @contextmanager
     def running(self) -> Iterator[None]:
         """Count this task as the call's."""
-        with _having(_call, self):
+        before = _call.set(self)
+        try:
             yield
+        finally:
+            _call.reset(before)
 
 
 def time_left() -> float:
@@ -76,36 +79,6 @@ def time_left() -> float:
     call."""
     call = _call.get()
     return math.inf if call is None else max(0.0, call.ends - time.monotonic())
-
-
-class Stopped(BaseException):
-    """Raised inside a worker thread whose call was cancelled; never seen by a caller,
-    hence no WinnowError."""
-
-
-def check_cancelled() -> None:
-    """Leave the running worker function if its caller has gone.
-
-    Raises `Stopped`: the call that this thread works for was cancelled. Outside of such
-    a function nothing happens."""
-    stop = _stop.get()
-    if stop is not None and stop():
-        raise Stopped
-
-
-def stopped_by(stop: Callable[[], bool]) -> AbstractContextManager[None]:
-    """Let `check_cancelled` ask `stop` whether to, in a process that works for calls of
-    another."""
-    return _having(_stop, stop)
-
-
-@contextmanager
-def _having(variable: ContextVar[T | None], value: T) -> Iterator[None]:
-    before = variable.set(value)
-    try:
-        yield
-    finally:
-        variable.reset(before)
 
 
 _limits: Final = {
@@ -134,17 +107,16 @@ async def in_thread(
     call = _call.get()
     light = call is None or call.light
     stop = threading.Event()
-    before = _stop.set(stop.is_set)
-    try:
-        async with piece():
-            return await anyio.to_thread.run_sync(
-                partial(function, *args, **kwargs),
-                abandon_on_cancel=True,
-                limiter=_limiter(light=light),
-            )
-    finally:
-        stop.set()
-        _stop.reset(before)
+    with stopped_by(stop.is_set):
+        try:
+            async with piece():
+                return await anyio.to_thread.run_sync(
+                    partial(function, *args, **kwargs),
+                    abandon_on_cancel=True,
+                    limiter=_limiter(light=light),
+                )
+        finally:
+            stop.set()
 
 
 async def no_report(done: float, total: float | None, message: str) -> None:

@@ -24,6 +24,7 @@ from models.catalogue import Role
 from models.choose import Chosen, choose
 from models.protocols import CrossEncoder, Embedder, Generator, HeldModel, Reranker
 from pipeline.cached_models import CachedCrossEncoder, CachedReranker, cached_embedder
+from pipeline.conversion.converter import Converter
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.files import Files
@@ -32,7 +33,6 @@ from pipeline.fetch.page_source import known_sites
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import Browser, find_browser
 from pipeline.printed import printed
-from pipeline.read.converter import Converter
 from pipeline.reading.extract import Extractor
 from pipeline.search.chain import Chain, Searcher
 from pipeline.search.folder import FolderProvider

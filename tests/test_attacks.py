@@ -11,9 +11,9 @@ import pytest
 from mcp import Client
 from mcp_types import TextResourceContents
 
-from pipeline.document.page import Page
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.page import Page
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.attacks import (
     BAD,

@@ -9,7 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from cache.store import Store
-from pipeline.document.page import Page
 from pipeline.fetch.handles import (
     find_page,
     is_handle,
@@ -18,7 +17,8 @@ from pipeline.fetch.handles import (
     page_handle,
     page_to_bytes,
 )
-from pipeline.read.convert import content_hash
+from readers.convert import content_hash
+from readers.page import Page
 from tests.support import Clock
 
 HTML = "<p>Salt of Piran</p>"

@@ -11,11 +11,11 @@ from mcp_types import CallToolResult
 from bench.providers import SCHOLARLY
 from extras.drafts.check import check as check_all
 from extras.drafts.draft import read_draft
-from pipeline.document.page import Failure, Page
-from pipeline.html.document import read_document
 from pipeline.reading.relevance import Blend
 from pipeline.search.chain import Chain
 from pipeline.search.web_api import WebApi
+from readers.html.document import read_document
+from readers.page import Failure, Page
 from tests.support import LIBRARY, Clock, Connect, Site, data_of, text_of
 from tests.support.commands import winnow
 from tests.support.model_server import loopback_client

@@ -16,13 +16,13 @@ import pytest
 
 from cache.store import Store
 from errors import SourceUnreadable
-from pipeline.document.page import Page
+from pipeline.conversion.converter import LIMITS, Converter
 from pipeline.fetch.files import Files
-from pipeline.html.document import read_document
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.tree import Tree, TreeOptions
-from pipeline.read.convert import Raw, to_page
-from pipeline.read.converter import LIMITS, Converter
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.page import Page
 from tests.support.docx import make_docx, paragraph
 from tests.support.doubles import Letters
 from tests.support.pdf import make_pdf

@@ -11,16 +11,16 @@ import pytest
 from mcp_types import CallToolResult
 
 from models.onnx import OnnxEmbedder, OnnxReader
-from pipeline.document.page import Document
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import FRAME_SHARE
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.extract import read_documents
 from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
+from readers.page import Document
 from tests.support import LIBRARY, Connect, best_units, data_of, text_of
 
 pytestmark = pytest.mark.anyio

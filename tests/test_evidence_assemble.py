@@ -6,13 +6,13 @@ import re
 import numpy as np
 import pytest
 
-from pipeline.document.page import Document, Page
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import SHOWN_SHARE, Assembled, assemble
-from pipeline.html.document import read_document
 from pipeline.reading.reading import Reading
-from pipeline.text.frame import LONGEST_AUTHOR, headline, new_delimiter
+from pipeline.text.frame import headline, new_delimiter
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
+from readers.page import LONGEST_AUTHOR, Document, Page
 
 SAME = "The harbour light of Orvane was built in the year 1871 by the brothers Marr."
 AND = "It is on the northern mole beside the fish market."

@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from markdown_it import MarkdownIt
 
-from pipeline.document.page import Evidence, Score
 from pipeline.session.export import export, exports
 from pipeline.session.session import SeenPage, Session, Turn
+from readers.page import Evidence, Score
 
 GOLDEN = Path(__file__).parent / "golden"
 HOSTILE = (

@@ -9,9 +9,9 @@ from urllib.parse import unquote
 import pytest
 
 from pipeline.document.cite import cite
-from pipeline.document.page import Block, BlockKind, Document, Page
 from pipeline.document.units import tag_sentences
-from pipeline.html.document import read_document
+from readers.html.document import read_document
+from readers.page import Block, BlockKind, Document, Page
 
 BASE = "https://example.org/a?b=1"
 

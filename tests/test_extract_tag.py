@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from papers.zero_index.tags import numbered, paper_tags
-from pipeline.document.page import Document, Page, Sentence
 from pipeline.document.units import tag_sentences
-from pipeline.html.document import read_document
 from pipeline.text.frame import one_line
+from readers.html.document import read_document
+from readers.page import Document, Page, Sentence
 
 HTML = """<html lang="en"><head><title>Bridges</title></head><body><main>
 <h1>Harbour bridges</h1>

@@ -28,7 +28,7 @@ from pipeline.fetch.connect import pinned_client
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import parse_proxy
 from pipeline.fetch.render import RENDERED, UNSETTLED, Browser, find_browser
-from pipeline.html.document import read_document
+from readers.html.document import read_document
 from tests.support import ROOT, Connect, text_of
 from tests.support import Site as Threaded
 from tests.support.extras import need

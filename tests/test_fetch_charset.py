@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import SourceUnreadable
-from pipeline.read.convert import Raw, to_page
-from pipeline.read.sniff import codec_of, decode
+from readers.convert import Raw, to_page
+from readers.sniff import codec_of, decode
 
 TEXTS = {
     "ja": "吾輩は猫である。名前はまだ無い。どこで生れたかとんと見当がつかぬ。何でも薄暗い所で泣いていた。",

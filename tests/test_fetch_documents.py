@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 from pypdf import PdfReader, PdfWriter
 
 from errors import AddressRefused, SourceNotFound, SourceTooLarge, SourceUnreadable
-from pipeline.document.converted import Unreadable
-from pipeline.document.page import Page
 from pipeline.fetch.files import file_key, path_of_url, read_file
-from pipeline.html.document import read_document
-from pipeline.html.scripts import look_at
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.converted import Unreadable
+from readers.html.document import read_document
+from readers.html.scripts import look_at
+from readers.page import Page
 from tests.support.attacks import IMAGE
 from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf, pdf_of, read_pdf

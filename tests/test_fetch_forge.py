@@ -9,12 +9,12 @@ import pytest
 from cache.store import Store
 from errors import SourceError, SourceNotFound, UsageError
 from extras.forge import forge_at, known_forges
-from pipeline.document.page import Page
 from pipeline.evidence.render import all_links
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.page_source import known_sites, plan_for
-from pipeline.html.document import read_document
 from pipeline.sources.anchors import unit_of_address
+from readers.html.document import read_document
+from readers.page import Page
 from server.settings import read_settings
 from tests.support import Clock
 from tests.support.forges import ADDRESSES, COMMENTS, FAILURES, GITHUB, GITLAB, SITES, say

@@ -14,7 +14,7 @@ import pytest
 
 from errors import SourceError, SourceTimeout, SourceTooLarge, SourceUnreadable
 from pipeline.fetch.limits import FetchLimits
-from pipeline.html.document import FROM_SCRIPTS, read_document
+from readers.html.document import FROM_SCRIPTS, read_document
 from tests.support.web_site import Reply, failure_of, open_local, open_site
 
 zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it before Python 3.14")

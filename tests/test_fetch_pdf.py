@@ -12,11 +12,11 @@ import pytest
 
 from errors import SourceUnreadable
 from pipeline.document.cite import cite
-from pipeline.document.converted import Unreadable
-from pipeline.document.page import Page
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
 from pipeline.work import in_thread
+from readers.convert import Raw, to_page
+from readers.converted import Unreadable
+from readers.html.document import read_document
+from readers.page import Page
 from tests.support.pdf import read_pdf
 
 FONT = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>"

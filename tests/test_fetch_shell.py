@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from errors import NeedsBrowser, SourceUnreadable
-from pipeline.document.page import Document, Page
-from pipeline.html.document import FROM_SCRIPTS, read_document
-from pipeline.html.scripts import MAY_NEED_BROWSER, linked_data, script_texts
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import FROM_SCRIPTS, read_document
+from readers.html.scripts import MAY_NEED_BROWSER, linked_data, script_texts
+from readers.page import Document, Page
 
 STORY = (
     "The harbour light of Pell was built in 1871 by Orvane, and it still burns every night of "

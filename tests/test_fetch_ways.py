@@ -17,8 +17,8 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.cookies import Cookies, Jar
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.refresh import refresh_of
-from pipeline.read.format import is_paged
-from pipeline.read.sniff import holds_text, media_type
+from readers.format import is_paged
+from readers.sniff import holds_text, media_type
 from tests.support import Connect, text_of
 from tests.support import Site as FixedSite
 from tests.support.web_site import (

@@ -12,8 +12,8 @@ from typing import Final
 
 import pytest
 
-from pipeline.read.secrets import is_secret
-from pipeline.read.unpack import unpacked
+from readers.secrets import is_secret
+from readers.unpack import unpacked
 from tests.support import Connect, text_of
 from tests.support.key_forms import KEYS, NO_KEYS
 

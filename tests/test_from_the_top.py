@@ -18,11 +18,11 @@ import pytest
 from mcp import Client
 
 from bench.documents import MAKERS, lacking, samples
-from pipeline.document.page import Block, Document
 from pipeline.evidence.render import is_header_row
-from pipeline.html.document import read_document
-from pipeline.html.opinion import main_content
-from pipeline.read.convert import Raw, to_page
+from pipeline.prune.main_content import main_content
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.page import Block, Document
 from tests.support import Connect, data_of, text_of
 from tests.support.odd_documents import odd_documents
 

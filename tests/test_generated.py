@@ -14,9 +14,9 @@ from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from models.remote.openai import OpenAIGenerator
 from models.remote.server import Endpoint
-from pipeline.document.page import Evidence, Score
 from pipeline.generated import MARKED, NO_ANSWER, Writing, checked, write_answer
 from pipeline.text.tokens import count_tokens
+from readers.page import Evidence, Score
 from tests.support import Connect, data_of, text_of
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights

@@ -9,11 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from papers.htmlrag.block_tree import block_tree
-from pipeline.document.page import Block, Page
-from pipeline.document.tree import Node, text_of, walk
-from pipeline.html.blocks import content_blocks, resolve
-from pipeline.html.clean import clean
-from pipeline.html.document import read_document
+from readers.html.blocks import content_blocks, resolve
+from readers.html.clean import clean
+from readers.html.document import read_document
+from readers.page import Block, Page
+from readers.tree import Node, text_of, walk
 
 
 def units(html: str) -> tuple[Block, ...]:

@@ -14,10 +14,10 @@ from bench.html_questions import pages
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import UNASKED
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.prune.prune import UNASKED_PAGE, PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
+from readers.html.document import read_document
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.pages import document
 

@@ -12,11 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.document.page import Document, Page
-from pipeline.document.tree import Node, text_of, to_html, walk
-from pipeline.html.clean import clean
-from pipeline.html.document import read_document
-from pipeline.html.guard import parse, rebuild
+from readers.html.clean import clean
+from readers.html.document import read_document
+from readers.html.guard import parse, rebuild
+from readers.page import Document, Page
+from readers.tree import Node, text_of, to_html, walk
 from tests.support import SHARED
 
 PAGES = SHARED / "data" / "pages"

@@ -3,9 +3,9 @@ running text."""
 
 from pathlib import Path
 
-from pipeline.document.page import Page
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
+from readers.html.document import read_document
+from readers.page import Page
 
 VISIBLE = (
     '<html><body><article><p class="date">Published: 4 May 2021</p><p>The boat '

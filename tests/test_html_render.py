@@ -8,10 +8,10 @@ import pytest
 from markdown_it import MarkdownIt
 
 from bench.html_budgets import nests
-from pipeline.document.page import Document, Page
 from pipeline.evidence.forms import Form
 from pipeline.evidence.render import Kept, Style, render
-from pipeline.html.document import read_document
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 FORMS: tuple[Form, ...] = ("html", "markdown", "text")
 

@@ -4,9 +4,9 @@ lines."""
 import pytest
 
 from bench.html_lost import compare
-from pipeline.document.page import Page
-from pipeline.html.blocks import content_blocks
-from pipeline.html.document import read_document
+from readers.html.blocks import content_blocks
+from readers.html.document import read_document
+from readers.page import Page
 from tests.support.today import PAGES
 
 

@@ -6,11 +6,11 @@ barred); elsewhere it is that with the marks that plain text needs.
 
 import pytest
 
-from pipeline.document.page import Page
 from pipeline.evidence.render import Kept, Style, render
-from pipeline.html.blocks import content_blocks
-from pipeline.html.clean import clean
-from pipeline.html.document import read_document
+from readers.html.blocks import content_blocks
+from readers.html.clean import clean
+from readers.html.document import read_document
+from readers.page import Page
 
 MATH = "<math><mfrac><mrow><mi>a</mi><mo>+</mo><mi>b</mi></mrow><mn>2</mn></mfrac></math>"
 SQUARE = "<msup><mi>x</mi><mn>2</mn></msup>"

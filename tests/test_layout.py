@@ -14,7 +14,7 @@ from server.app import TOOL_NAMES
 from server.settings import SETTINGS_TABLE
 
 ROOT = Path(__file__).resolve().parents[1]
-ROOTS = ("errors.py", "extra.py", "seams.py")
+ROOTS = ("errors.py", "extra.py", "seams.py", "cancellation.py")
 
 
 def modules() -> list[Path]:
@@ -36,7 +36,9 @@ def tracked() -> list[Path]:
 def test_no_installed_distribution_owns_a_name_of_ours() -> None:
     owners = importlib.metadata.packages_distributions()
     assert {
-        name: owners[name] for name in (*FOLDERS, "errors", "extra", "seams") if name in owners
+        name: owners[name]
+        for name in (*FOLDERS, "errors", "extra", "seams", "cancellation")
+        if name in owners
     } == {}
 
 

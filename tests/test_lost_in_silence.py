@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
 from tests.support import Connect, data_of, text_of
 from tests.support.odd_documents import odd_documents
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from pipeline.document.page import Document
+from readers.page import Document
 from tests.support import ROOT, Connect, text_of
 
 pytestmark = pytest.mark.anyio

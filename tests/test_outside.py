@@ -23,10 +23,10 @@ from starlette.responses import JSONResponse, PlainTextResponse
 
 from errors import NARROW, narrow, said, unopened
 from pipeline.document.cite import cite
-from pipeline.document.page import Page
 from pipeline.evidence.forms import rows_as
-from pipeline.html.document import read_document
-from pipeline.read.sniff import media_type
+from readers.html.document import read_document
+from readers.page import Page
+from readers.sniff import media_type
 from tests.support import Connect, data_of, text_of
 from tests.support.attacks import FACT, FILL, docx_of
 from tests.support.model_server import Remote

@@ -9,14 +9,14 @@ import pytest
 from papers.htmlrag.block_tree import block_tree
 from papers.htmlrag.blocks import PaperBlocks, PathScorer, finer_blocks, paper_blocks
 from papers.htmlrag.prune import prune_as_printed
-from pipeline.document.page import Block
-from pipeline.document.tree import count_words, text_of
-from pipeline.html.blocks import resolve
-from pipeline.html.clean import clean
 from pipeline.prune.prune import Pruned, PruneOptions
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import count_tokens
+from readers.html.blocks import resolve
+from readers.html.clean import clean
+from readers.page import Block
+from readers.tree import count_words, text_of
 from tests.support.doubles import Letters
 from tests.support.pages import document
 

@@ -25,10 +25,10 @@ from papers.zero_index.ask import (
     show_candidates,
     way_for,
 )
-from pipeline.document.page import Sentence
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
+from readers.page import Sentence
 from tests.support import Connect, Site, best_units, data_of, text_of
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights

@@ -14,12 +14,12 @@ from errors import UsageError
 from models.onnx import OnnxEmbedder
 from models.protocols import Said
 from papers.idms.idms import Idms, IdmsOptions
-from pipeline.document.page import Page
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.tree import TreeOptions
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
+from readers.page import Page
 from server.settings import read_settings
 from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.model_server import Remote

@@ -17,7 +17,7 @@ from models.llama.model import LlamaGenerator
 from models.protocols import Ability, PathScores, Prompt
 from papers.idms.idms import ORDERS, Idms, IdmsOptions, Judge, judge_of, split_prompt
 from papers.idms.partition import Rule, cut_by_margins
-from pipeline.document.page import Sentence
+from readers.page import Sentence
 from tests.support import LIBRARY, Connect, data_of, text_of
 from tests.support.doubles import Dead
 from tests.support.extras import needs_llama

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from models.onnx import OnnxEmbedder
 from papers.idms.partition import PRICE, Rule, cut_by_margins, partition, segment
-from pipeline.document.page import Sentence
 from pipeline.raptor.leaves import Ranges
+from readers.page import Sentence
 
 TOPICS = (
     (

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cancellation import Stopped, stopped_by
 from papers.raptor.cluster import (
     MOST_CHILDREN,
     Layer,
@@ -24,7 +25,7 @@ from papers.raptor.cluster import (
     soft_mixture,
 )
 from papers.raptor.tree import Clustering
-from pipeline.work import Stopped, in_thread, stopped_by
+from pipeline.work import in_thread
 from tests.support import ROOT
 
 Floats = NDArray[np.float32]

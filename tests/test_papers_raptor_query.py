@@ -14,13 +14,13 @@ from models.protocols import Embedder
 from papers.raptor.build import build_tree
 from papers.raptor.query import ChosenNode, NodeMode, Traversal, query_tree, take
 from papers.raptor.tree import Clustering, NodeOptions, NodeTree
-from pipeline.document.page import Document, Page, Sentence
-from pipeline.html.document import read_document
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question
 from pipeline.raptor.query import lifted
 from pipeline.reading.reading import Reading
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
+from readers.page import Document, Page, Sentence
 from tests.support import ROOT
 from tests.support.raptor_pages import Counting, guided
 

@@ -16,12 +16,12 @@ from papers.raptor.query import query_tree
 from papers.raptor.summarise import Writer
 from papers.raptor.tree import NodeOptions, NodeTree, find_nodes
 from pipeline.cached_models import CachedEmbedder
-from pipeline.document.page import Document
 from pipeline.question.question import Question
 from pipeline.raptor.tree import find_tree, keep_tree
 from pipeline.reading.relevance import EMBEDDED_AT_ONCE
 from pipeline.text.tokens import count_tokens
 from pipeline.work import no_report
+from readers.page import Document
 from tests.support.raptor_pages import (
     SUBJECTS,
     Author,

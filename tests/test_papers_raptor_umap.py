@@ -9,9 +9,9 @@ import pytest
 from models.onnx import OnnxEmbedder
 from papers.raptor.cluster import Layer, cluster, principal_components
 from papers.raptor.tree import Clustering
-from pipeline.document.page import Page
-from pipeline.html.document import read_document
 from pipeline.raptor.leaves import main_sentences, pack_sentences
+from readers.html.document import read_document
+from readers.page import Page
 from tests.support import ROOT
 from tests.support.extras import need
 from tests.test_papers_raptor_cluster import layer, themes

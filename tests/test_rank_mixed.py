@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 
 from models.protocols import Embedder, Reranker, TextKind, Vectors
 from papers.zero_index.ranking import rank_as_printed
-from pipeline.document.page import Document, Page
 from pipeline.document.units import UNIT_CHARACTERS
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.relevance import SIZES
 from pipeline.search.mixed import RankedPage, RankForm, best_passages, cut_passages, mixed_rank
 from pipeline.search.query import SearchResult
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 QUESTION = "How deep is Lake Orvane?"
 FILLER = (

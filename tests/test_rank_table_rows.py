@@ -6,12 +6,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pipeline.document.page import Document, Page
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, lift_rows
 from pipeline.reading.relevance import Blend
 from pipeline.text.cells import number_of
+from readers.html.document import read_document
+from readers.page import Document, Page
 from tests.support import best_units
 
 pytestmark = pytest.mark.anyio

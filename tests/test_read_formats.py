@@ -14,10 +14,10 @@ from bench import formats
 from errors import SourceUnreadable
 from extras.transcript import SILENT
 from pipeline.document.cite import cite
-from pipeline.document.page import Document, Page
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.page import Document, Page
 from tests.support import Connect, text_of
 from tests.support.hostile_files import HOSTILE, eml, epub, odf, pptx, read_all, shape, xlsx
 from tests.support.web_site import Reply, open_local, open_site

@@ -9,8 +9,8 @@ from typing import Final
 import pytest
 
 from errors import SourceUnreadable
-from pipeline.document.page import Page
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.page import Page
 
 
 def read(body: bytes | str, name: str) -> Page:

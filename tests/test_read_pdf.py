@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import pytest
 
 from errors import SourceUnreadable
-from pipeline.document.converted import can_recognise
-from pipeline.document.page import Page
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.converted import can_recognise
+from readers.page import Page
 from tests.support.pdf import SAID, make_pdf, pdf_of
 from tests.test_fetch_pdf import FONT, FONTS, make_file, packed
 

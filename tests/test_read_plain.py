@@ -2,10 +2,10 @@
 
 import pytest
 
-from pipeline.document.page import Block, Page
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
-from pipeline.read.plain import plain_to_html
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.page import Block, Page
+from readers.text.plain import plain_to_html
 
 ESSAY = """The old school typed two spaces after a full stop.  That is how I learned it.
 It makes no difference to a reader.  A program that takes it for a table of code

@@ -4,9 +4,9 @@ read is said."""
 import pytest
 
 from errors import SourceUnreadable
-from pipeline.document.page import Page
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.page import Page
 from tests.support.hostile_files import zipped
 
 OFFICE = "http://schemas.openxmlformats.org"

@@ -4,9 +4,9 @@ from itertools import pairwise
 
 import pytest
 
-from pipeline.document.page import Page
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.page import Page
 from tests.support.docx import as_strict, make_parts, paragraph, run
 
 TITLED = '<w:style w:type="paragraph" w:styleId="{id}">{inner}</w:style>'

@@ -13,9 +13,9 @@ from openpyxl.comments import Comment
 from openpyxl.utils.datetime import CALENDAR_MAC_1904
 from openpyxl.worksheet.worksheet import Worksheet
 
-from pipeline.document.page import Document, Page
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.page import Document, Page
 from tests.support import Connect, text_of
 from tests.support.hostile_files import xlsx
 

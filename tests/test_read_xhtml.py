@@ -2,8 +2,8 @@
 
 import pytest
 
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
 
 KIND = "application/xhtml+xml"
 TEXT = "<p>The lock opens at <b/>six.</p>"

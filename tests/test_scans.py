@@ -13,14 +13,14 @@ import pytest
 from pypdf import PdfReader, PdfWriter, Transformation
 
 from errors import SourceUnreadable
-from extras.ocr.image_file import ImageReading
-from pipeline.document.page import Page
+from pipeline.conversion.converter import Converter
 from pipeline.fetch.files import Files
-from pipeline.html.document import read_document
-from pipeline.read.convert import Raw, to_page
-from pipeline.read.converter import Converter
 from pipeline.search.folder import FolderProvider
 from pipeline.search.query import SearchQuery
+from readers.convert import Raw, to_page
+from readers.html.document import read_document
+from readers.media.image_file import ImageReading
+from readers.page import Page
 from tests.support import ROOT, Connect, Site, data_of, text_of
 from tests.support.extras import need
 from tests.support.pdf import make_pdf

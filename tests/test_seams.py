@@ -21,7 +21,7 @@ from tests.support import LIBRARY, ROOT, Site, text_of
 
 pytestmark = pytest.mark.slow
 FOLDERS: Final = {
-    "formats": "pipeline/read/formats",
+    "formats": "readers/formats",
     "providers": "pipeline/search/providers",
     "backends": "models/backends",
     "tools": "tools",
@@ -84,7 +84,7 @@ def checkout(folder: Path) -> Path:
         ignore = shutil.ignore_patterns("__pycache__", "embedded")
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
     (folder / "models" / "embedded").symlink_to(ROOT / "models" / "embedded")
-    for name in ("errors.py", "extra.py", "seams.py", "pyproject.toml"):
+    for name in ("errors.py", "extra.py", "seams.py", "cancellation.py", "pyproject.toml"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 

@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 from cache.store import Store, open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import TextKind, Vectors
+from pipeline.conversion.converter import Converter
 from pipeline.fetch.files import Files
 from pipeline.question.question import Question
-from pipeline.read.converter import Converter
 from pipeline.search.chain import Chain
 from pipeline.search.folder import BATCH, OUTLINES, QUIET, FolderProvider
 from pipeline.search.listing import list_files

@@ -5,7 +5,7 @@ such things are read."""
 
 import pytest
 
-from pipeline.read.served import Front, front_of
+from pipeline.fetch.served import Front, front_of
 from tests.support import Connect, Site, data_of, text_of
 from tests.support.web_site import WORDS
 

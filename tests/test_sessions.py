@@ -16,10 +16,10 @@ from mcp_types import CallToolResult, TextResourceContents
 
 from bench.sessions import kill_runs
 from cache.store import open_stores
-from pipeline.document.page import Evidence, Score
 from pipeline.question.question import Question
 from pipeline.reading.reading import Reading
 from pipeline.session.session import MOST_SESSION_BYTES, Ongoing, find_session
+from readers.page import Evidence, Score
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.cache_server import cache_server
 from tests.support.commands import winnow

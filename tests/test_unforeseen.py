@@ -23,7 +23,7 @@ ERRORS = {
 }
 FORMAT = """
 import re
-from pipeline.read.format import Format
+from readers.format import Format
 def to_html(body):
     raise {error}
 FORMAT = Format(types=("application/x-boom",), to_html=to_html, endings=(".boom",),

@@ -49,7 +49,9 @@ def test_a_foreign_environment_gains_one_name_and_every_file_of_ours(wheel: Path
         ]
     }
     carried = {name for name in names if name.startswith("winnow/_app/")}
-    assert carried == ours | {f"winnow/_app/{name}.py" for name in ("errors", "extra", "seams")}
+    assert carried == ours | {
+        f"winnow/_app/{name}.py" for name in ("errors", "extra", "seams", "cancellation")
+    }
     assert any(name.endswith("NOTICE") for name in names)
     assert wheel.stat().st_size <= 70_000_000
 

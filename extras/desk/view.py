@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
-from pipeline.document.page import Document, Evidence
 from pipeline.evidence.assemble import Assembled
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import Pruned
 from pipeline.reading.reading import Reading
+from readers.page import Document, Evidence
 from tools.common.view import Drawing
 
 AROUND: Final = 400

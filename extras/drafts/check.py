@@ -16,12 +16,12 @@ from extras.drafts.details import SourceDetails, missing_details, source_details
 from extras.drafts.draft import CitedText, Draft, Reference
 from extras.drafts.quotes import Standing, Text, find_quote
 from pipeline.document.cite import cite
-from pipeline.document.page import Document, Failure
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Reader
 from pipeline.search.chain import Findings as Works
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread, time_left
+from readers.page import Document, Failure
 
 Outcome = (
     Standing

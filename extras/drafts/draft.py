@@ -14,11 +14,11 @@ from typing import Final
 
 from selectolax.lexbor import LexborHTMLParser
 
-from pipeline.document.page import Page
 from pipeline.document.units import split_sentences
-from pipeline.html.document import read_document
-from pipeline.read.markdown import markdown_to_body
 from pipeline.text.words import raw_words
+from readers.html.document import read_document
+from readers.page import Page
+from readers.text.markdown import markdown_to_body
 
 LEAST_WORDS: Final = 3
 """Words of a quotation; fewer are a term, a title or irony."""

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Final, Literal
 
+from cancellation import check_cancelled
 from pipeline.document.cite import cite
-from pipeline.document.page import Document
 from pipeline.document.units import tag_sentences
 from pipeline.reading.bm25 import page_units
 from pipeline.text.words import is_cjk
-from pipeline.work import check_cancelled
+from readers.page import Document
 
 Standing = Literal["verbatim", "near", "nowhere"]
 ALIKE: Final = 0.6

@@ -37,7 +37,7 @@ def _atom(body: bytes) -> dict[str, object]:
     busy, as `error`. Raises `ValueError` for an incomplete feed."""
     if body.strip().startswith(_RATE_EXCEEDED.encode()):
         return {"error": _RATE_EXCEEDED}
-    from pipeline.read.text import child_text, parse_xml  # noqa: PLC0415  brings markdown-it and lxml, 0.1 s
+    from readers.text.markup import child_text, parse_xml  # noqa: PLC0415  brings markdown-it and lxml, 0.1 s
 
     root = parse_xml(body) if body.rstrip().endswith(b"</feed>") else None
     if root is None:
@@ -51,7 +51,7 @@ def _atom(body: bytes) -> dict[str, object]:
 
 def _row(entry: "etree._Element") -> dict[str, object]:
     """Return an entry of the feed by names."""
-    from pipeline.read.text import child_text  # noqa: PLC0415  as above
+    from readers.text.markup import child_text  # noqa: PLC0415  as above
 
     page = child_text(entry, "id")
     links = entry.iter("{*}link")

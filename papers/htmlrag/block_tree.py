@@ -2,14 +2,14 @@
 paper's pruning.
 
 Every visible word is in exactly one block. Linear in the page. Not for: units of content
-(`pipeline/html/blocks.py`), or choosing blocks (`prune.py`).
+(`readers/html/blocks.py`), or choosing blocks (`prune.py`).
 """
 
 from collections import deque
 from typing import Final
 
-from pipeline.document.page import Block
-from pipeline.document.tree import Node, count_words, label_children, text_of, to_html
+from readers.page import Block
+from readers.tree import Node, count_words, label_children, text_of, to_html
 
 PAPER_WORDS: Final = 256
 """Words in a block for pruning by embedding (HtmlRAG §4.3); the generative step has half as

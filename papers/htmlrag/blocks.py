@@ -18,17 +18,18 @@ from typing import Final
 
 import numpy as np
 
+from cancellation import check_cancelled
 from errors import ContextExceeded, ModelError
 from models.protocols import Generator, PathScores, Said, TreeScorer, tree_scorer
 from papers.htmlrag.block_tree import PAPER_WORDS, block_tree
 from papers.htmlrag.structure import compressed
-from pipeline.document.page import Block, Document
-from pipeline.document.tree import Node, label_children, to_html
 from pipeline.messages import SHRINK, shrinking, within
 from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import count_tokens
-from pipeline.work import check_cancelled, in_thread
+from pipeline.work import in_thread
 from prompts import load
+from readers.page import Block, Document
+from readers.tree import Node, label_children, to_html
 
 PROMPT: Final = "prune_html"
 HEAD_WORDS: Final = 4

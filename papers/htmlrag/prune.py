@@ -23,7 +23,6 @@ from papers.htmlrag.blocks import (
     path_scorer,
     rank_finer,
 )
-from pipeline.document.page import Document
 from pipeline.prune.prune import (
     UNASKED_PAGE,
     Pruned,
@@ -36,6 +35,7 @@ from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import score_texts
 from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
+from readers.page import Document
 
 
 async def prune_by_blocks(

@@ -2,10 +2,10 @@
 deleted: single-nested tags are merged, empty ones removed, whatever they are.
 
 For the paper's pruning alone. Not for: what every page goes through
-(`pipeline/html/clean.py`), which merges wrappers without a meaning of their own and
+(`readers/html/clean.py`), which merges wrappers without a meaning of their own and
 keeps the empty cells that hold a table's columns apart."""
 
-from pipeline.document.tree import VOID_TAGS, Node
+from readers.tree import VOID_TAGS, Node
 
 
 def compressed(root: Node) -> Node:

@@ -28,13 +28,13 @@ from errors import ContextExceeded, ModelError
 from models.protocols import Embedder, Generator, TreeScorer, tree_scorer
 from papers.idms.density import DensityModels, Form, densities, enrich
 from papers.idms.partition import Rule, cut_by_margins, segment
-from pipeline.document.page import Sentence
 from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.raptor.leaves import Ranges, sentence_costs
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
 from prompts import load
+from readers.page import Sentence
 
 PROMPT: Final = "segment"
 YES_NO: Final = ("Yes", "No")

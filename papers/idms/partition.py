@@ -13,13 +13,14 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from cancellation import check_cancelled
 from models.protocols import Embedder
-from pipeline.document.page import Sentence
 from pipeline.raptor.leaves import Ranges, sentence_costs
 from pipeline.reading.bm25 import Floats, word_vectors
 from pipeline.reading.relevance import EMBEDDED_AT_ONCE
 from pipeline.text.words import index_terms
-from pipeline.work import check_cancelled, in_thread
+from pipeline.work import in_thread
+from readers.page import Sentence
 
 Margins = NDArray[np.floating]
 Rule = Literal["partition", "running"]

@@ -9,7 +9,6 @@ from papers.raptor.evidence import fit_evidence
 from papers.raptor.query import NodeMode, Traversal, query_tree
 from papers.raptor.summarise import Writer
 from papers.raptor.tree import NodeOptions
-from pipeline.document.page import Document
 from pipeline.evidence.assemble import Assembled
 from pipeline.question.question import Question
 from pipeline.raptor.query import Pages
@@ -17,6 +16,7 @@ from pipeline.raptor.tree import Tree
 from pipeline.services import Services
 from pipeline.sources.gather import store_for
 from pipeline.work import in_thread
+from readers.page import Document
 
 
 async def ask_nodes(  # noqa: PLR0913  a question to a tree, each part by its name

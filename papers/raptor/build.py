@@ -28,13 +28,13 @@ from papers.raptor.tree import (
     node_tree,
 )
 from papers.side_by_side import side_by_side
-from pipeline.document.page import Document
 from pipeline.raptor.build import build_tree as build_leaves
 from pipeline.raptor.leaves import Chunker
 from pipeline.raptor.tree import Leaf, SummaryQuote, Tree, TreeOptions, hashed
 from pipeline.reading.bm25 import Floats, rarities
 from pipeline.text.tokens import count_tokens
 from pipeline.work import Report, in_thread, no_report, traced
+from readers.page import Document
 
 
 async def build_tree(

@@ -20,11 +20,11 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cancellation import check_cancelled
 from extra import importing
 from models.protocols import unit_rows
 from papers.raptor.tree import Clustering
 from pipeline.reading.bm25 import Floats
-from pipeline.work import check_cancelled
 
 Doubles = NDArray[np.float64]
 Rows = NDArray[np.floating]

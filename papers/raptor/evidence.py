@@ -10,7 +10,6 @@ from dataclasses import replace
 from papers.raptor.query import ChosenNode
 from papers.raptor.tree import NodeTree
 from pipeline.document.cite import cite
-from pipeline.document.page import Document, Evidence, Score, Trust, least_trust
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.show import Shown, show_evidence
 from pipeline.raptor.leaves import common_path
@@ -18,6 +17,7 @@ from pipeline.raptor.overview import SUMMARY_CITATIONS
 from pipeline.raptor.tree import Leaf, Source
 from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_tokens
+from readers.page import Document, Evidence, Score, Trust, least_trust
 
 
 def fit_evidence(

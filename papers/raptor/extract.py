@@ -8,10 +8,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cancellation import check_cancelled
 from pipeline.raptor.tree import SummaryQuote, Tree
 from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language, index_terms
-from pipeline.work import check_cancelled
 
 SUMMARY_SENTENCE_TOKENS: Final = range(6, 71)
 """Range of tokens of a sentence in a summary: shorter ones are headings, longer ones

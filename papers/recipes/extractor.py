@@ -22,12 +22,12 @@ from typing import Final
 from papers.recipes.sample import Part, Sample
 from papers.zero_index.ask import ROOM, Candidate, Way, show_candidates
 from papers.zero_index.tags import numbered
-from pipeline.document.page import Sentence
 from pipeline.question.question import Question as Asked
 from pipeline.reading.bm25 import BM25
 from pipeline.text.frame import framed, new_delimiter, notice, one_line
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from prompts import load
+from readers.page import Sentence
 from train.reader.data import Corpus, Question, Split, load_own, load_public
 
 SHARES: Final[dict[Way, float]] = {"lines": 0.6, "tags": 0.2, "votes": 0.2}

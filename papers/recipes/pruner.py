@@ -27,13 +27,13 @@ from papers.htmlrag.blocks import (
     paper_blocks,
 )
 from papers.recipes.sample import Part, Sample
-from pipeline.document.page import Document, Page
-from pipeline.document.tree import to_html
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25
 from pipeline.text.tokens import count_tokens
 from prompts import load
+from readers.html.document import read_document
+from readers.page import Document, Page
+from readers.tree import to_html
 from train.reader.data import Split, own_rows, page_document, page_html
 
 WORDS: Final = (16, 32, 64)

@@ -39,7 +39,6 @@ from models.protocols import (
     tree_scorer,
 )
 from papers.zero_index.tags import defused, numbered, paper_tags
-from pipeline.document.page import Document, Sentence, Verdict
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.reading import Reading
@@ -47,6 +46,7 @@ from pipeline.reading.verdict import NONE
 from pipeline.text.frame import framed, new_delimiter, notice, one_line
 from pipeline.text.tokens import Budget, count_tokens
 from prompts import load
+from readers.page import Document, Sentence, Verdict
 
 Way: TypeAlias = Literal["lines", "tags", "votes", "pages"]
 WAYS: Final[tuple[Way, ...]] = ("lines", "tags", "votes", "pages")

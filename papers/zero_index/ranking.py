@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 
 from models.protocols import Embedder, Reranker
-from pipeline.document.page import Document, Score, ScoreMaker
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.reading.relevance import score_texts
@@ -17,6 +16,7 @@ from pipeline.search.mixed import RankedPage, best_passages
 from pipeline.search.query import SearchResult
 from pipeline.text.tokens import cut_to_tokens
 from pipeline.work import in_thread
+from readers.page import Document, Score, ScoreMaker
 
 CONTENT_TOKENS: Final = 512
 """Tokens of a content that are scored: the default cut of the paper's model, BGE-M3."""

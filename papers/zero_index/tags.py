@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from pipeline.document.page import Sentence
 from pipeline.text.frame import one_line
+from readers.page import Sentence
 
 _TAG_OPENING: Final = re.compile(
     r"[<＜﹤‹〈](?=\s*[/／]?\s*T\s*A\s*G\b)", re.IGNORECASE

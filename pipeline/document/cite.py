@@ -15,14 +15,14 @@ from itertools import islice
 from typing import Final
 from urllib.parse import quote, unquote, urldefrag
 
-from pipeline.document.converted import is_box
-from pipeline.document.page import (
+from pipeline.text.words import is_cjk
+from readers.converted import is_box
+from readers.page import (
     Block,
     Document,
     kept_with_document,
 )
-from pipeline.document.tree import STRUCK
-from pipeline.text.words import is_cjk
+from readers.tree import STRUCK
 
 _PART_WORDS: Final = 4
 """Words of a part of a directive, which has at most two: a link is outside the frame,

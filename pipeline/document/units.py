@@ -11,11 +11,11 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from pipeline.document.page import Block, Document, Sentence
-from pipeline.document.tree import LABEL_WORDS, count_words
-from pipeline.text.frame import one_line
+from cancellation import check_cancelled
+from pipeline.text.frame import is_injection, one_line
 from pipeline.text.words import is_unspaced, words
-from pipeline.work import check_cancelled
+from readers.page import Block, Document, Sentence, kept_with_document
+from readers.tree import LABEL_WORDS, count_words
 
 UNIT_CHARACTERS: Final = 600
 """Code points a span may have; chat logs and boilerplate give "sentences" of
@@ -373,4 +373,14 @@ def is_aside(block: Block) -> bool:
         block.closed
         or block.trust != "visible"
         or count_words(block.text) <= LABEL_WORDS
+    )
+
+
+@kept_with_document
+def injected_blocks(document: Document) -> frozenset[int]:
+    """Return the numbers of the blocks that look like prompt injections."""
+    return frozenset(
+        number
+        for number, block in enumerate(document.blocks)
+        if is_injection(block.text)
     )

@@ -11,8 +11,9 @@ from typing import Final
 
 import numpy as np
 
+from cancellation import check_cancelled
 from pipeline.document.cite import cite, position_of
-from pipeline.document.page import Document, Evidence, Score, Verdict, least_trust
+from pipeline.document.units import injected_blocks
 from pipeline.evidence.passages import PassageMaker, UnitRange
 from pipeline.evidence.show import (
     LINK_TOKENS,
@@ -25,7 +26,8 @@ from pipeline.evidence.show import (
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_each, cut_to_tokens
-from pipeline.work import check_cancelled, traced
+from pipeline.work import traced
+from readers.page import Document, Evidence, Score, Verdict, least_trust
 
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
@@ -108,7 +110,7 @@ def quotable(
         row
         for row in order
         if values[row] >= ASKED_ABOUT * values[order[0]]
-        or not documents[places[row][0]].blocks[places[row][1].block].injection
+        or places[row][1].block not in injected_blocks(documents[places[row][0]])
     ]
 
 

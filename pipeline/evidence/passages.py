@@ -12,12 +12,12 @@ from functools import cached_property
 from itertools import accumulate, groupby
 from typing import Final, NamedTuple
 
+from cancellation import check_cancelled
 from pipeline.document.cite import one_position
-from pipeline.document.page import Block, Document, table_of
 from pipeline.evidence.render import list_items_of
 from pipeline.evidence.show import SHORT_HEADING
 from pipeline.reading.reading import Reading
-from pipeline.work import check_cancelled
+from readers.page import Block, Document, table_of
 
 LEAST: Final = 30
 """Tokens to which a passage grows whatever its neighbours score: a sentence with the

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from pipeline.document.page import Block, Document, kept_with_document, table_of
-from pipeline.document.tree import Node, shape_of, text_of, walk
 from pipeline.evidence.forms import Form, Line, ListItem, write
 from pipeline.evidence.show import GAP, has_gaps, listing
-from pipeline.html.blocks import NAMES, resolve
 from pipeline.reading.bm25 import JOINT
-from pipeline.text.frame import TITLE_CHARACTERS
+from readers.html.blocks import NAMES, resolve
+from readers.page import TITLE_CHARACTERS, Block, Document, kept_with_document, table_of
+from readers.tree import Node, shape_of, text_of, walk
 
 _ITEM_PATH: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _HEADER_ROWS: Final = 4

@@ -13,10 +13,8 @@ from typing import Final, Literal, NamedTuple
 
 from errors import unopened
 from pipeline.document.cite import position_name
-from pipeline.document.page import Block, Document, Evidence, Page, Sentence
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import (
-    TITLE_CHARACTERS,
     framed,
     headline,
     inert,
@@ -26,8 +24,9 @@ from pipeline.text.frame import (
     source_line,
     visible,
 )
-from pipeline.text.numerals import lettered
 from pipeline.text.tokens import Budget, count_each, count_tokens, cut_to_tokens
+from readers.numerals import lettered
+from readers.page import TITLE_CHARACTERS, Block, Document, Evidence, Page, Sentence
 
 FRAME_SHARE: Final = 0.15
 """Most of a budget that may go to what is not quoted: marks, heads, headings, links,

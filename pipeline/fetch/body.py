@@ -2,7 +2,7 @@
 
 httpx2 unpacks gzip, deflate, brotli and zstd in pieces of at most 1 MiB, so that a bomb is noticed
 at the cap and not at its end. Not for: what asks (`pipeline/fetch/exchange.py`), nor what a body is
-(`pipeline/read/sniff.py`).
+(`readers/sniff.py`).
 """
 
 import math
@@ -15,7 +15,7 @@ import anyio.lowlevel
 import httpx2
 
 from errors import SourceTooLarge, SourceUnreadable
-from pipeline.document.converted import raising_the_cap
+from readers.converted import raising_the_cap
 
 BROKEN: Final = "the connection broke there"
 LATE: Final = "the rest was not there in time"

@@ -28,8 +28,6 @@ from errors import (
     SourceTimeout,
     SourceUnreadable,
 )
-from pipeline.document.converted import ALL_PAGES, Span
-from pipeline.document.page import WITH_COOKIES, Page
 from pipeline.fetch.address import Resolver, check_url, system_resolver
 from pipeline.fetch.body import LATE
 from pipeline.fetch.connect import open_client, pinned_client
@@ -52,11 +50,13 @@ from pipeline.fetch.handles import (
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.page_source import ReadPage, plan_for
 from pipeline.fetch.render import RENDERED, Browser, Renderer, page_of
-from pipeline.read.convert import Raw, kind_of
-from pipeline.read.format import HTML
-from pipeline.read.served import FRONTS, front_of
-from pipeline.read.sniff import decode
+from pipeline.fetch.served import FRONTS, front_of
 from pipeline.work import alone, in_thread
+from readers.convert import Raw, kind_of
+from readers.converted import ALL_PAGES, Span
+from readers.format import HTML
+from readers.page import WITH_COOKIES, Page
+from readers.sniff import decode
 from seams import optional
 
 

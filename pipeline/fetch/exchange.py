@@ -30,8 +30,8 @@ from pipeline.fetch.body import BROKEN, read_as_far
 from pipeline.fetch.cookies import Jar, same_site
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.refresh import MOST_REFRESHES, refresh_of
-from pipeline.read.sniff import decode
 from pipeline.work import in_thread
+from readers.sniff import decode
 
 DAY: Final = timedelta(days=1).total_seconds()
 """A page is asked for again after a day, whatever its server promises: an `immutable`

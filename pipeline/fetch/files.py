@@ -30,18 +30,18 @@ from errors import (
     SourceTooLarge,
     SourceUnreadable,
 )
-from pipeline.document.converted import ALL_PAGES, Span, Unreadable, raising_the_cap
-from pipeline.document.page import Page
+from pipeline.conversion.converter import Converter, reader_version
 from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.handles import find_page, keep_page
 from pipeline.fetch.limits import FetchLimits
-from pipeline.read.convert import Raw, to_page
-from pipeline.read.converter import Converter, reader_version
-from pipeline.read.format import endings_of, formats
-from pipeline.read.secrets import SECRET_NAME, holds_secret, is_secret
-from pipeline.read.sniff import SOURCE_LANGUAGES, looks_like_text
-from pipeline.read.unpack import PACKED, beginning, is_packed, unpacked
 from pipeline.work import in_thread
+from readers.convert import Raw, to_page
+from readers.converted import ALL_PAGES, Span, Unreadable, raising_the_cap
+from readers.format import endings_of, formats
+from readers.page import Page
+from readers.secrets import SECRET_NAME, holds_secret, is_secret
+from readers.sniff import SOURCE_LANGUAGES, looks_like_text
+from readers.unpack import PACKED, beginning, is_packed, unpacked
 
 IMAGES: Final = endings_of(form for form in formats() if form.pictures)
 """Endings of images, where their text can be recognised: seconds each."""
@@ -124,7 +124,7 @@ class Files:
 
     async def convert(self, raw: Raw) -> Page:
         """Return `raw`, of a file or not, as a page; see
-        `pipeline.read.convert.to_page`.
+        `readers.convert.to_page`.
 
         Raises `NeedsBrowser` for a page that is empty until its scripts run, and
         `SourceUnreadable` for what has no text or is damaged."""

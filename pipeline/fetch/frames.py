@@ -4,11 +4,11 @@ so, and `part="links"` names them."""
 from typing import Final
 from urllib.parse import urldefrag, urljoin, urlsplit
 
-from pipeline.html.addresses import base_of
-from pipeline.html.guard import parse
-from pipeline.read.convert import Raw, kind_of
-from pipeline.read.format import HTML
-from pipeline.read.sniff import decode
+from readers.convert import Raw, kind_of
+from readers.format import HTML
+from readers.html.addresses import base_of
+from readers.html.guard import parse
+from readers.sniff import decode
 
 UNREAD_FRAME: Final = (
     'a frame of the page\'s own site was not read; part="links" names it'

@@ -12,8 +12,8 @@ from dataclasses import fields, replace
 from typing import Final, NamedTuple
 
 from cache.store import JsonValue, Store
-from pipeline.document.page import Page
 from pipeline.fetch.exchange import DAY
+from readers.page import Page
 
 PAGE_SCHEME: Final = "winnow://page/"
 NO_COPY: Final = "not cached: its site does not allow it (no-store)"

@@ -6,10 +6,10 @@ Not for: the rules themselves (`pipeline/fetch/address.py`, `pipeline/fetch/exch
 from dataclasses import dataclass, field, replace
 from ipaddress import IPv4Network, IPv6Network
 
-from pipeline.document.converted import MAX_UNPACKED
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.page_source import Plan, known_sites
 from pipeline.fetch.proxy import Proxy
+from readers.converted import MAX_UNPACKED
 
 
 @dataclass(frozen=True, slots=True)

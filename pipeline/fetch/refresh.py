@@ -11,10 +11,10 @@ from urllib.parse import urljoin, urlsplit
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.html.addresses import base_of
-from pipeline.html.guard import parse
-from pipeline.html.scripts import shows
-from pipeline.read.sniff import decode
+from readers.html.addresses import base_of
+from readers.html.guard import parse
+from readers.html.scripts import shows
+from readers.sniff import decode
 
 MOST_REFRESHES: Final = 5
 """Of one request; pages that reload themselves for ever end there."""

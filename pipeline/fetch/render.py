@@ -1,7 +1,7 @@
 """From an answer to a page, by way of a browser where one is set and the page needs it.
 
 Not for: how a browser is driven, and what it may ask for (`extras/browser.py`),
-nor how bytes are read (`pipeline/read/convert.py`)."""
+nor how bytes are read (`readers/convert.py`)."""
 
 import shutil
 from collections.abc import Awaitable, Callable
@@ -15,11 +15,11 @@ import httpx2
 
 from errors import BrokenExtra, NeedsBrowser, SourceError, SourceUnreadable, UsageError
 from extra import importing, require
-from pipeline.document.page import Page
 from pipeline.fetch.limits import FetchLimits
-from pipeline.html.scripts import MAY_NEED_BROWSER
-from pipeline.read.convert import Raw, to_page
 from pipeline.work import in_thread
+from readers.convert import Raw, to_page
+from readers.html.scripts import MAY_NEED_BROWSER
+from readers.page import Page
 from seams import optional
 
 Show = Callable[[Raw, "Renderer"], Awaitable[tuple[Raw, str]]]

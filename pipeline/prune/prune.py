@@ -13,9 +13,8 @@ from typing import Final
 
 import numpy as np
 
+from cancellation import check_cancelled
 from errors import UsageError
-from pipeline.document.page import Document
-from pipeline.document.tree import LABEL_WORDS, count_words
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import SHOWN_SHARE, UNASKED, fill, quotable
 from pipeline.evidence.forms import Form
@@ -28,14 +27,16 @@ from pipeline.evidence.render import (
     render,
     render_headings,
 )
-from pipeline.html.opinion import main_content
+from pipeline.prune.main_content import main_content
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import JOINT
 from pipeline.reading.extract import read_documents
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Reader
 from pipeline.text.tokens import count_each, count_tokens
-from pipeline.work import check_cancelled, in_thread, traced
+from pipeline.work import in_thread, traced
+from readers.page import Document
+from readers.tree import LABEL_WORDS, count_words
 
 UNASKED_PAGE: Final = 2000
 """Tokens without a question, when there are no scores to go by."""

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from cache.store import Store
 from models.protocols import Embedder
-from pipeline.document.page import Document, Sentence
 from pipeline.printed import printed
 from pipeline.raptor.leaves import (
     Chunker,
@@ -38,6 +37,7 @@ from pipeline.reading.bm25 import Floats, word_vectors
 from pipeline.reading.relevance import EMBEDDED_AT_ONCE
 from pipeline.text.words import index_terms
 from pipeline.work import Report, in_thread, no_report, traced
+from readers.page import Document, Sentence
 
 
 @traced("build_tree")

@@ -10,17 +10,15 @@ import itertools
 import zlib
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Final, Protocol
 
 from models.protocols import Embedder
-from pipeline.document.page import Block, Document, Page, Sentence
-from pipeline.document.tree import Node
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.show import headings_to_show
 from pipeline.raptor.tree import Leaf, Source, hashed
-from pipeline.text.frame import is_injection
 from pipeline.text.tokens import count_each, count_tokens
+from readers.page import Block, Document, Page, Sentence
+from readers.tree import Node
 
 Ranges = list[tuple[int, int]]
 """[start, end) ranges of items that cover all of them in order."""
@@ -242,10 +240,17 @@ def leaves_as_document(source: Source, leaves: Sequence[Leaf]) -> Document:
         offset = leaf.end
         for start, stop in leaf.sentences:
             text = leaf.text[start - leaf.start : stop - leaf.start]
-            block = Block(
-                leaf.block_path, leaf.heading_path, text, "", "paragraph", start, stop
+            blocks.append(
+                Block(
+                    leaf.block_path,
+                    leaf.heading_path,
+                    text,
+                    "",
+                    "paragraph",
+                    start,
+                    stop,
+                )
             )
-            blocks.append(replace(block, injection=is_injection(text)))
     page = Page(
         source.url, source.url, source.title, "", "", published=source.published
     )

@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cancellation import check_cancelled
 from models.protocols import unit_rows
 from pipeline.document.cite import cite
-from pipeline.document.page import Document, Evidence, Score
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.show import Shown, shortened
 from pipeline.raptor.leaves import common_path, leaves_as_document
@@ -23,7 +23,7 @@ from pipeline.raptor.tree import SummaryQuote, Tree
 from pipeline.text.frame import TITLE_TOKENS, framed, inert, one_line, source_line
 from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
 from pipeline.text.words import guess_language, index_terms, is_cjk, lower_runs
-from pipeline.work import check_cancelled
+from readers.page import Document, Evidence, Score
 
 CHILDREN: Final = 7
 """Most documents of which each has a line of its own."""

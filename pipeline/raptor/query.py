@@ -17,8 +17,7 @@ from numpy.typing import NDArray
 
 from errors import ModelError, UsageError
 from models.protocols import Embedder
-from pipeline.document.page import Document, Sentence
-from pipeline.document.units import tag_sentences
+from pipeline.document.units import injected_blocks, tag_sentences
 from pipeline.question.question import Question
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.tree import Tree
@@ -27,6 +26,7 @@ from pipeline.reading.extract import read_documents, read_units
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import EMBED_TOKENS, Reader
 from pipeline.work import in_thread, traced
+from readers.page import Document, Sentence
 
 Pages = Callable[[Sequence[int]], Awaitable[Mapping[int, Document]]]
 """Gives the pages with these indices into `Tree.sources`, as far as they are at
@@ -202,9 +202,13 @@ def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
         [_around(reading.values[low:high]) for low, high in pairwise(edges)]
         or [reading.values]
     )
-    blocks = [documents[index].blocks[unit.block] for index, unit in reading.places]
     gains = np.array(
-        [block.main and not block.injection for block in blocks], dtype=np.float32
+        [
+            documents[index].blocks[unit.block].main
+            and unit.block not in injected_blocks(documents[index])
+            for index, unit in reading.places
+        ],
+        dtype=np.float32,
     )
     values = reading.values + np.float32(SURROUNDINGS_LIFT) * gains * unit_range(
         surroundings

@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter
 
 from cache.store import JsonValue, Store
-from pipeline.document.page import Document
 from pipeline.messages import CACHED_ANSWER_SECONDS
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats
+from readers.page import Document
 
 Chunking = Literal["sentences", "idms"]
 Half = NDArray[np.float16]

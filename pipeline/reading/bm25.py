@@ -27,12 +27,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from cancellation import check_cancelled
 from models.protocols import unit_rows
-from pipeline.document.page import Block, Document, Sentence
 from pipeline.question.question import Question
 from pipeline.text.frame import one_line
 from pipeline.text.words import fold, index_terms, language_of
-from pipeline.work import check_cancelled
+from readers.page import Block, Document, Sentence
 
 Floats = NDArray[np.float32]
 RRF_K: Final = 60

@@ -17,8 +17,8 @@ from typing import Final
 
 import numpy as np
 
+from cancellation import check_cancelled
 from errors import unopened
-from pipeline.document.page import Block, Document, Failure, Sentence
 from pipeline.document.units import is_aside, tag_sentences
 from pipeline.question.kind import Choice
 from pipeline.question.question import Question
@@ -28,9 +28,10 @@ from pipeline.reading.relevance import Reader, Relevance
 from pipeline.reading.values import differing_values
 from pipeline.reading.verdict import absent_literals, judge
 from pipeline.text.cells import number_of
-from pipeline.text.frame import TITLE_CHARACTERS, failure_text
+from pipeline.text.frame import failure_text
 from pipeline.text.words import index_terms
-from pipeline.work import STEP_SHARE, check_cancelled, in_thread, time_left, traced
+from pipeline.work import STEP_SHARE, in_thread, time_left, traced
+from readers.page import TITLE_CHARACTERS, Block, Document, Failure, Sentence
 
 _PARTLY_COMPARED: Final = (
     "Time ran out: only its most likely parts were compared with the question."

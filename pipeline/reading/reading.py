@@ -10,9 +10,9 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.document.page import ScoreMaker, Sentence, Verdict
 from pipeline.question.question import NOTHING, Question
 from pipeline.reading.values import Value
+from readers.page import ScoreMaker, Sentence, Verdict
 
 
 @dataclass(frozen=True)

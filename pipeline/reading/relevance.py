@@ -28,7 +28,6 @@ from errors import ModelError
 from models.pair import fitting
 from models.protocols import CrossEncoder, Embedder, Reranker, Window, WindowReading
 from models.text import reads_latin
-from pipeline.document.page import ScoreMaker
 from pipeline.question.question import Question
 from pipeline.reading.background import Background, background_of
 from pipeline.reading.bm25 import (
@@ -50,6 +49,7 @@ from pipeline.text.words import (
     guess_language,
 )
 from pipeline.work import STEP_SHARE, in_thread, time_left
+from readers.page import ScoreMaker
 
 SIZES: Final = (0, 40, 80, 160)
 """Tokens of windows, 0 for a unit by itself; the largest leaves the reader, which sees

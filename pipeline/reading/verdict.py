@@ -17,7 +17,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from models.pair import ENGLISH
-from pipeline.document.page import Verdict as Word
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, TermIndex, rarity
 from pipeline.reading.relevance import Relevance
@@ -27,6 +26,7 @@ from pipeline.text.words import (
     languages,
     words,
 )
+from readers.page import Verdict as Word
 
 # Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned`,
 # the sample library's dev questions, and the dev part of the reader's questions with their twins;

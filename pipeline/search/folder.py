@@ -25,11 +25,11 @@ import numpy as np
 from anyio.abc import TaskGroup
 
 from cache.folder import make_folder
+from cancellation import check_cancelled
 from errors import CacheError, ModelError, SourceError
 from models.protocols import Embedder
 from pipeline.fetch.files import CONVERTED, IMAGES, Files, ending_of, read_raw
 from pipeline.question.question import Question
-from pipeline.read.sniff import decode, looks_like_text
 from pipeline.reading.bm25 import Floats, blend
 from pipeline.search.folder_status import FolderStatus
 from pipeline.search.listing import MOST_LISTED_BYTES, Folders, Listing, left_out
@@ -45,7 +45,8 @@ from pipeline.search.word_index import (
     WordIndex,
     remove,
 )
-from pipeline.work import check_cancelled, in_thread, time_left
+from pipeline.work import in_thread, time_left
+from readers.sniff import decode, looks_like_text
 
 BATCH: Final = 8
 """Outlines that are embedded at once: a new question waits for the running batch."""

@@ -13,12 +13,12 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Final
 
+from cancellation import check_cancelled
 from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.files import DOCUMENTS, OTHERS, ending_of, is_document
-from pipeline.read.secrets import SECRET_NAME
 from pipeline.search.ignored import Ignored
 from pipeline.search.word_index import FileStamp
-from pipeline.work import check_cancelled
+from readers.secrets import SECRET_NAME
 
 MOST_FILES: Final = 200_000
 """Files of a listing."""

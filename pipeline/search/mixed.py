@@ -20,8 +20,7 @@ import numpy as np
 
 from errors import ModelError
 from models.protocols import Embedder, Reranker
-from pipeline.document.page import Document, Score, ScoreMaker, kept_with_document
-from pipeline.document.units import tag_sentences
+from pipeline.document.units import injected_blocks, tag_sentences
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, RRF_K, Floats, cut_windows
 from pipeline.reading.relevance import SIZES, score_texts
@@ -29,6 +28,7 @@ from pipeline.search.query import SearchResult
 from pipeline.text.tokens import count_each
 from pipeline.text.words import guess_language
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
+from readers.page import Document, Score, ScoreMaker, kept_with_document
 
 RankForm = Literal["mixed", "engine"]
 PASSAGES: Final = (4, 4, 2, 2)
@@ -227,8 +227,9 @@ def cut_passages(document: Document) -> list[UnitRun]:
     ]
     units = [unit for unit in prose if blocks[unit.block].main] or prose or [*tagged]
     # Between two that do not follow each other was a heading, or furniture.
+    injected = injected_blocks(document)
     kinds = [
-        (unit.number - index, blocks[unit.block].injection)
+        (unit.number - index, unit.block in injected)
         for index, unit in enumerate(units)
     ]
     starts = [

@@ -12,7 +12,8 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from pipeline.search.query import SearchQuery, SearchResult
-from pipeline.text.frame import TITLE_CHARACTERS, one_line
+from pipeline.text.frame import one_line
+from readers.page import TITLE_CHARACTERS
 
 _SNIPPET_TAG: Final = re.compile(r"<(?:!--[^<>]*|/?[a-zA-Z][^<>]*)>")
 

@@ -23,12 +23,12 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from pipeline.document.converted import can_recognise
 from pipeline.fetch.files import CONVERTED, ending_of
 from pipeline.question.question import Question
-from pipeline.read.format import endings_of, formats
 from pipeline.reading.bm25 import Floats
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
+from readers.converted import can_recognise
+from readers.format import endings_of, formats
 
 INDEX_VERSION: Final = f"11{'-seen' if can_recognise() else ''}"
 """Part of the database's name; raise it when counting changes. What was not read

@@ -24,7 +24,6 @@ from pydantic import TypeAdapter, ValidationError
 
 from cache.store import JsonValue, Store, Stores
 from errors import SourceNotFound, UsageError
-from pipeline.document.page import Evidence, Page, Verdict
 from pipeline.evidence.show import GAP
 from pipeline.fetch.exchange import DAY
 from pipeline.fetch.files import may_open
@@ -37,6 +36,7 @@ from pipeline.search.chain import Findings
 from pipeline.search.query import SearchQuery, SearchResult
 from pipeline.services import Fetches, Searches, Services
 from pipeline.work import in_thread
+from readers.page import Evidence, Page, Verdict
 
 SESSION_SCHEME: Final = "winnow://session/"
 MOST_SESSION_BYTES: Final = 500_000

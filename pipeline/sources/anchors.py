@@ -13,8 +13,8 @@ from urllib.parse import unquote
 
 from selectolax.lexbor import LexborNode
 
-from pipeline.document.page import Block, Document
-from pipeline.html.guard import parse
+from readers.html.guard import parse
+from readers.page import Block, Document
 
 _TEXT_DIRECTIVE: Final = ":~:text="
 _COMPARED_LETTERS: Final = 200

@@ -28,7 +28,6 @@ from errors import (
     SourceUnreadable,
     UsageError,
 )
-from pipeline.document.page import Document, Failure, Page
 from pipeline.evidence.show import FIRST
 from pipeline.fetch.files import (
     CONVERTED,
@@ -64,6 +63,7 @@ from pipeline.work import (
     time_left,
     traced,
 )
+from readers.page import Document, Failure, Page
 from seams import optional
 
 _log: Final = logging.getLogger("winnow.sources")

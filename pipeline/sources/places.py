@@ -18,8 +18,6 @@ from typing import Final
 
 from errors import UsageError
 from pipeline.document.cite import position_name, position_of
-from pipeline.document.converted import html_table, whole_page
-from pipeline.document.page import Document, Page
 from pipeline.evidence.forms import VALUE_FORMATS, RowForm, rows_as
 from pipeline.evidence.render import Kept, Style, all_links, render, repeats_title
 from pipeline.evidence.show import FIRST, GAP, shortened
@@ -34,6 +32,8 @@ from pipeline.text.frame import new_delimiter, one_line, quoted
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread
+from readers.converted import html_table, whole_page
+from readers.page import Document, Page
 
 TITLE_SAMPLE_TOKENS: Final = 24
 """Of a table's title in a list of tables."""

@@ -15,12 +15,13 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Final
 
+from cancellation import check_cancelled
 from errors import UsageError
-from pipeline.document.page import Document
 from pipeline.tables.columns import Column, Value, typed
 from pipeline.tables.table import Table, name_in_sql, tables_of
 from pipeline.text.frame import new_delimiter, one_line, quoted
-from pipeline.work import check_cancelled, time_left
+from pipeline.work import time_left
+from readers.page import Document
 
 MAX_RESULT_ROWS: Final = 10_000
 MAX_RESULT_CHARACTERS: Final = 2_000_000

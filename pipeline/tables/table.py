@@ -1,6 +1,6 @@
 """The data tables of a document, with all of their rows.
 
-Not for: reading a table element (`pipeline/html/table.py`), typing columns
+Not for: reading a table element (`readers/html/table.py`), typing columns
 (`columns.py`), or queries (`sql.py`).
 """
 
@@ -9,13 +9,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from cancellation import check_cancelled
 from errors import UsageError
-from pipeline.document.page import Block, Document, table_of
-from pipeline.html.clean import MAX_NODES
-from pipeline.html.document import read_document
-from pipeline.html.guard import MAX_TAGS
 from pipeline.text.frame import shown_location
-from pipeline.work import check_cancelled
+from readers.html.clean import MAX_NODES
+from readers.html.document import read_document
+from readers.html.guard import MAX_TAGS
+from readers.page import Block, Document, table_of
 
 SECTION: Final = "section"
 """Name of the column that holds the rows across a table, which head the rows below."""

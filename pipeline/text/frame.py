@@ -3,14 +3,13 @@
 A random delimiter, new for every answer, encloses outside text; a page cannot know it,
 so it cannot close its frame or open another. `is_injection` detects instructions to a
 model, by `[orders.*]` of `pipeline/text/words`. Not for: removing hidden text
-(`pipeline/html`).
+(`readers/html`).
 """
 
 import re
 from typing import Final
 
 from errors import (
-    QUOTED,
     brief,
     encoded,
     narrow,
@@ -21,6 +20,7 @@ from errors import (
 from errors import new_delimiter as new_delimiter  # noqa: PLC0414  marks are the frame's; errors draw them, too
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import is_cjk, whole_words, words
+from readers.page import LONGEST_AUTHOR, TITLE_CHARACTERS
 
 # What Unicode calls ignorable by default, controls and fillers, each run with the letter before it: nothing that a
 # reader sees, all of it a way to hide text, to carry bits in it or to reorder a line.
@@ -35,14 +35,10 @@ _JOINED_LETTER: Final = re.compile(
 )
 """A letter of Arabic and of the scripts of India and its neighbours, or an emoji, with the one look and the one joiner
 that it may have."""
-TITLE_CHARACTERS: Final = QUOTED
-"""Maximum characters of a title, alt text, URL or session name."""
 TITLE_TOKENS: Final = 32
 """Maximum tokens of a title (about 24 words, enough for 99 of 100 real titles)."""
 SAID_TOKENS: Final = 40
 """Maximum tokens of a quotation within one of our lines."""
-LONGEST_AUTHOR: Final = 80
-"""Maximum characters of a page's author."""
 _MARKDOWN_IMAGE: Final = re.compile(
     r"!\[([^\[\]]*)\](?:\((?:[^()]|\([^()]*\))*\)|\[[^\[\]]*\])"
 )

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import CallToolResult
 
-    from pipeline.document.page import Sentence
     from pipeline.reading.reading import Reading
+    from readers.page import Sentence
 
 ROOT = Path(__file__).resolve().parents[2]
 LIBRARY = ROOT / "examples" / "library"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from errors import SourceUnreadable
-from pipeline.read.convert import Raw, to_page
+from readers.convert import Raw, to_page
 
 MOST_SECONDS: Final = 300
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -1,7 +1,7 @@
 """Pages as fetching leaves them, for tests of what is done with them."""
 
-from pipeline.document.page import Document, Page
-from pipeline.html.document import read_document
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 RIVERS = (
     """<title>Rivers - Atlas</title><nav><ul><li><a>Home</a><li><a>Maps</a><li><a>Shop</a></ul></nav>

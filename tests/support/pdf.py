@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from pipeline.document.converted import Converted
-from pipeline.read.pdf import PdfReading
+from readers.converted import Converted
+from readers.pdf.pdf_reading import PdfReading
 
 SAID = (
     "The harbour light was built in 1871 by Orvane.",

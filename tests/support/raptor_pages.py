@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from errors import ModelError
 from models.protocols import Embedder, Said, TextKind, Vectors
 from papers.raptor.tree import NodeTree, TreeNode
-from pipeline.document.page import Document, Page
 from pipeline.evidence.assemble import Assembled, assemble
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.raptor.query import read_tree
 from pipeline.raptor.tree import Tree
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 SUBJECTS = {
     "ferry": "The ferry leaves the harbour of Pell at dawn and carries cars, bicycles and mail to "

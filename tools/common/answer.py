@@ -15,18 +15,18 @@ from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from errors import narrowed
-from pipeline.document.page import (
-    Document,
-    Evidence,
-    Failure,
-    Page,
-)
 from pipeline.evidence.show import FIRST, Sheet
 from pipeline.question.question import Question
 from pipeline.sources.gather import failures_of
 from pipeline.tables.table import rows_around
 from pipeline.text.frame import shown_location
 from pipeline.text.words import index_terms
+from readers.page import (
+    Document,
+    Evidence,
+    Failure,
+    Page,
+)
 from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
 from tools.common.view import VIEW_KEY, Drawing

@@ -16,11 +16,11 @@ from pydantic import (
     model_serializer,
 )
 
-from pipeline.document.page import Document, Evidence, Trust
 from pipeline.evidence.assemble import Assembled
 from pipeline.fetch.handles import page_handle
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import address, one_line
+from readers.page import Document, Evidence, Trust
 
 WITH_WORDS: Final = "words"
 """Serialization context that includes page text, for readers of the result alone."""

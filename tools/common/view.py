@@ -18,10 +18,10 @@ from seams import optional
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
-    from pipeline.document.page import Document
     from pipeline.evidence.assemble import Assembled
     from pipeline.prune.prune import Pruned
     from pipeline.reading.reading import Reading
+    from readers.page import Document
 
 Drawing = dict[str, object]
 """JSON that the page draws."""

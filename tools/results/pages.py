@@ -4,12 +4,12 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from pipeline.document.page import Trust
 from pipeline.evidence.show import WIDE, Sheet
 from pipeline.fetch.handles import page_handle
 from pipeline.read_pages import PagesRead
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import about_tokens
+from readers.page import Trust
 from tools.common.answer import Ending, write_next
 from tools.common.results import (
     APART,

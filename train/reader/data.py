@@ -22,10 +22,10 @@ from pathlib import Path
 from typing import Any, Final, Literal
 
 from models.protocols import Window
-from pipeline.document.page import Document, Page
 from pipeline.document.units import tag_sentences
-from pipeline.html.document import read_document
 from pipeline.reading.bm25 import page_units
+from readers.html.document import read_document
+from readers.page import Document, Page
 
 Split = Literal["train", "dev", "held"]
 ROOT: Final = Path(__file__).resolve().parents[2]

@@ -1,1 +1,0 @@
-"""Converters of `extras/formats/`: a file's bytes to HTML."""

@@ -1,1 +1,0 @@
-"""Source formats beyond the core's, one `FORMAT` a file (`pipeline/read/format.py`)."""

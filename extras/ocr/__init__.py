@@ -1,1 +1,0 @@
-"""Print in images, recognised (extra `ocr`)."""

@@ -1,1 +1,0 @@
-"""Clean, cut into a block tree, prune, render."""

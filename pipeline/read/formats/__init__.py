@@ -1,1 +1,0 @@
-"""The formats of sources, one file each; see `pipeline/read/format.py`."""

@@ -1,0 +1,1 @@
+"""Records of data files to HTML."""

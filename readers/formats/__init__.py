@@ -1,0 +1,1 @@
+"""The formats of sources, one file each; see `readers/format.py`."""

@@ -1,0 +1,1 @@
+"""HTML to a document: cleaned, cut into blocks, without hidden text."""

@@ -1,0 +1,1 @@
+"""Images and subtitles to HTML; print in images is recognised by the extra `ocr`."""

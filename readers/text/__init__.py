@@ -1,0 +1,1 @@
+"""Plain text, programs, Markdown, CSV and XML to HTML."""
