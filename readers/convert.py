@@ -25,9 +25,10 @@ from readers.converted import (
     unplaced,
 )
 from readers.format import HTML, SOURCE, Format, format_of, is_paged
+from readers.html.document import read_document
 from readers.html.scripts import NeedsScripts, look_at
 from readers.html.xhtml import is_xhtml, xhtml_to_html
-from readers.page import Page
+from readers.page import Document, Page
 from readers.sniff import decode
 from readers.text import plain
 from readers.text.markup import legible_text
@@ -117,6 +118,11 @@ def to_page(raw: Raw, *, pdf: "PdfReading | None" = None) -> Page:
             source=raw.url,
             hint="Split it, or save it as text.",
         ) from e
+
+
+def read_bytes(data: bytes, *, name: str, content_type: str) -> Document:
+    """Return the document of a file; `readers.read` says what of."""
+    return read_document(to_page(Raw(data, name, name, content_type, name=name)))
 
 
 def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:

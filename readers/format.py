@@ -1,6 +1,6 @@
 """Source formats: the plug-in point for another file type.
 
-Each module of `readers/formats/` and `readers/formats/` binds one `Format` to
+Each module of `readers/formats/` binds one `Format` to
 `FORMAT`, and other wheels add theirs by entry points of the group `winnow.formats`. Which format a body has
 (`sniff.py`), how it becomes HTML (`convert.py`), which files of a folder are documents
 (`pipeline/fetch/files.py`) and how they are counted (`pipeline/search/word_index.py`)

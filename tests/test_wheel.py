@@ -82,6 +82,12 @@ def test_the_installed_command_answers_from_a_foreign_folder(wheel: Path, tmp_pa
     )  # fmt: skip
     assert run.returncode == 0, run.stderr
     assert "[1] file://" in run.stdout
+    (tmp_path / "tide.html").write_text("<h1>Tide</h1><p>High at six.</p>", encoding="utf-8")
+    alone = subprocess.run(
+        [python, "-m", "winnow.readers", "tide.html"],
+        cwd=tmp_path, env=environment, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert alone.stdout == "# Tide\n\nHigh at six.\n", alone.stderr
     generic = subprocess.run(
         [python, "-c", "import importlib.util as u; print([n for n in ('tools','server','cache') "
         "if u.find_spec(n)])"],

@@ -5,11 +5,16 @@ import sys
 from pathlib import Path
 
 
-def main() -> None:
-    """Run the command line."""
+def find_folders() -> None:
+    """Let the top folders be imported by their own names."""
     here = Path(__file__).parent
     bundled = here / "_app"
     sys.path.insert(0, str(bundled if bundled.is_dir() else here.parent))
+
+
+def main() -> None:
+    """Run the command line."""
+    find_folders()
     gc.disable()  # collections while modules are imported cost a tenth of the start
     from cli.command import main as run  # noqa: PLC0415  the path above must be set first
 

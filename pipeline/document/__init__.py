@@ -1,1 +1,1 @@
-"""Pages, documents, units and tables: plain data that every step reads."""
+"""Sentences of documents, and citations."""

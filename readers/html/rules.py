@@ -4,7 +4,7 @@ rule or style attribute.
 Rules are cut out here, since most say nothing that hides; what a plain reading of their
 declarations would stumble over (escapes, comments, strings) goes through tinycss2. Not
 for: what declarations do to text (`style.py`), or which elements a rule matches
-(`sheets.py`)."""
+(`style_sheets.py`)."""
 
 import re
 from collections.abc import Collection, Iterator

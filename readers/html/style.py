@@ -9,7 +9,7 @@ Classes for screen readers (`sr-only`, `visually-hidden`, …) move text off the
 although it is meant to be read, and often carry what is drawn otherwise (prices, labels
 of icons). Text of at most `LABEL_WORDS` words in them stays, whatever the page's rules
 say; longer text goes. Not for: which elements a rule matches, and which style each has
-(`sheets.py`), or where PDF and Word keep their colours (`readers`)."""
+(`style_sheets.py`), or where PDF and Word keep their colours (`readers`)."""
 
 import re
 from collections.abc import Mapping

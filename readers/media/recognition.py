@@ -1,7 +1,7 @@
 """What recognising the text of images takes and returns.
 
 The steps `page images` and `image text` do it (`readers/media/`); `can_recognise` says
-whether they can be used. Not for: making HTML of lines (`pdf.py`).
+whether they can be used. Not for: making HTML of lines (`pdf_reading.py`).
 """
 
 from dataclasses import dataclass

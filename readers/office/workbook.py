@@ -4,7 +4,7 @@ notes, charts and texts of drawings.
 Rows are read one after the other, each freed when it is written down. Merged cells span
 what they cover. Hidden rows, columns, sheets and values are left out and counted,
 formulas that were never computed are written and said. Not for: older `.xls` and binary
-`.xlsb` files, pivot caches, heads and feet of its print, how rows become tables (`sheets.py`)."""
+`.xlsb` files, pivot caches, heads and feet of its print, how rows become tables (`sheet_html.py`)."""
 
 import math
 import re

@@ -4,7 +4,7 @@ hides is hidden.
 Comments go; elements that HTML knows, or that have attributes, are elements. A name in
 angle brackets that is none (`<T>`, `<your name>`) is text. Every element is closed
 where the text ends. Not for: what is visible then, which is asked of HTML from anywhere
-(`readers/html/clean.py`), nor front matter (`text.py`)."""
+(`readers/html/clean.py`), nor front matter (`markup.py`)."""
 
 import re
 from functools import partial

@@ -2,7 +2,7 @@
 their lines; programs as listings.
 
 A line stays a line unless it was only broken to fit a width. A block (lines between two
-empty ones) is recognized by all of its lines. Not for: Markdown, CSV, JSON (`text.py`).
+empty ones) is recognized by all of its lines. Not for: Markdown, CSV, JSON (`markup.py`).
 """
 
 import re
