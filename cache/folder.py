@@ -220,6 +220,8 @@ def _see_free(connection: sqlite3.Connection) -> None:
     try:
         connection.execute("BEGIN IMMEDIATE")
         connection.execute("ROLLBACK")
+        # An empty file beside another process's log is free, but for this.
+        connection.execute("PRAGMA journal_mode = wal")
     except sqlite3.OperationalError as e:
         if "locked" in str(e):
             raise

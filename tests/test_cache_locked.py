@@ -73,6 +73,20 @@ def test_a_store_that_is_held_while_it_is_used_is_waited_for_once(
     store.close()
 
 
+def test_an_emptied_database_that_another_process_reads_is_done_without(tmp_path: Path) -> None:
+    store = Store(tmp_path, clock=time.time, size_limit=50_000_000)
+    store.set_json("before", 1)
+    database = tmp_path / "cache.db"
+    with held(tmp_path, "SELECT * FROM Cache"):
+        database.write_bytes(b"")
+        began = time.monotonic()
+        late = Store(tmp_path, clock=time.time, size_limit=50_000_000)
+        assert late.get_json("before") is None
+        assert time.monotonic() - began < 3 * LOCK_WAIT
+        late.close()
+    store.close()
+
+
 def test_stores_that_are_held_are_waited_for_together_and_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
