@@ -19,24 +19,24 @@ def change_list(path: Path, action: str, names: Sequence[str], *, as_json: bool)
     Raises `UsageError` for a folder that does not exist, or is not on the list."""
     listed = read_folder_list(path)
     folders = [os.path.abspath(os.path.expanduser(name)) for name in names]
-    for folder in folders:
-        if action == "add" and (
-            not os.path.exists(folder) or {"\n", os.pathsep} & {*folder}
-        ):
-            raise UsageError(
-                f"The folder {folder!r} does not exist, or has {os.pathsep!r} in its path.",
-                hint="Check the path.",
-            )
-        if action == "add" and folder not in listed:
-            listed.append(folder)
-        elif action == "remove" and folder not in listed:
-            raise UsageError(
-                f"{folder!r} is not on the list.", hint="See `winnow folders list`."
-            )
-        elif action == "remove":
+    if action == "add":
+        for folder in folders:
+            if not os.path.exists(folder) or {"\n", os.pathsep} & {*folder}:
+                raise UsageError(
+                    f"The folder {folder!r} does not exist, or has {os.pathsep!r} in its path.",
+                    hint="Check the path.",
+                )
+        listed += folders
+    elif action == "remove":
+        for folder in folders:
+            if folder not in listed:
+                raise UsageError(
+                    f"{folder!r} is not on the list.", hint="See `winnow folders list`."
+                )
             listed.remove(folder)
     if folders:
         write_own(path, as_list(listed))
+        listed = read_folder_list(path)
     if as_json:
         print_json({"folders": listed, "list": str(path)})
     else:

@@ -1,4 +1,4 @@
-"""Maintenance of stored data: `winnow cache stats|clear|path`, and `winnow
+"""Maintenance of stored data: `winnow cache path|clear`, and `winnow
 sessions show|export|remove HANDLE`.
 
 Not for: continuing a session (`winnow research QUESTION --session HANDLE`), or naming
@@ -7,7 +7,7 @@ one: its handle comes with its first answer."""
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cache.store import Stores, cache_trouble, store_text
+from cache.store import Stores, cache_trouble
 from cli.output import FAILED, OK, show
 from errors import UsageError
 from pipeline.session.export import export
@@ -31,18 +31,14 @@ def _opened(settings: Settings) -> Iterator[Stores]:
 
 
 def look_after_cache(settings: Settings, action: str, *, as_json: bool) -> int:
-    """Run one cache command (`stats`, `clear`, `path`) and print its result.
+    """Print where the cache is, after emptying it for `clear`.
 
     Returns 1 if the cache cannot be used."""
     with _opened(settings) as stores:
         report: dict[str, object] = {"path": stores.place}
         if action == "clear":
             report["cleared"] = f"{stores.clear()} entries"
-        stats = stores.stats()
-        if action != "path":
-            report |= {kind: store_text(stats[kind]) for kind in stats}
-        trouble = cache_trouble(stats)
-        if trouble:
+        if trouble := cache_trouble(stores.stats()):
             report["trouble"] = trouble
     if action == "path" and not as_json:
         print(stores.place)

@@ -303,7 +303,8 @@ def test_the_command_reports_where_the_cache_lies_and_what_is_in_it(
     with serving(cache) as server:
         server.ask(*fill(site, 3, 2000))
     assert winnow(cache, "cache", "path").stdout == f"{cache}\n"
-    assert "pages: " in winnow(cache, "cache", "stats").stdout
+    assert "cache pages: 0 entries" not in winnow(cache, "status").stdout
     cleared = json.loads(winnow(cache, "cache", "clear", "--json").stdout)
-    assert cleared["pages"].startswith("0 entries")
+    assert cleared["path"] == str(cache)
+    assert "cache pages: 0 entries" in winnow(cache, "status").stdout
     assert not list((cache / "pages").rglob("*.val"))

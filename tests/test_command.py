@@ -219,9 +219,9 @@ def test_clearing_the_cache_empties_it(tmp_path: Path) -> None:
     (docs / "note.md").write_text("# Ferry\n\nThe ferry leaves at 17:30.\n", encoding="utf-8")
     found = winnow(cache, "search", "ferry", folder=docs)
     assert "note.md" in found.stdout
-    before = winnow(cache, "cache").stdout
+    before = winnow(cache, "status").stdout
     assert winnow(cache, "cache", "clear").returncode == 0
-    after = winnow(cache, "cache").stdout
+    after = winnow(cache, "status").stdout
     assert after.count(": 0 entries") > before.count(": 0 entries")
 
 

@@ -27,7 +27,7 @@ SHELL = '<!doctype html><title>Boats</title><div id="root"></div><script src="ap
 COMMANDS = {
     "models": ("models", "pull", "someone/tiny/tiny.gguf"),
     "flag": ("research", QUESTION, "--set", "embedder=flag:{folder}"),
-    "redis": ("cache", "stats", "--set", "cache_url=redis://127.0.0.1:9/0"),
+    "redis": ("cache", "path", "--set", "cache_url=redis://127.0.0.1:9/0"),
     "metrics": ("serve", "--http", "--port", "0", "--set", "http=metrics=127.0.0.1:9"),
     "ddgs": ("search", QUESTION, "--set", "search=ddgs"),
     "papers": (

@@ -9,8 +9,8 @@ from seams import later
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
-    actions = ["stats", "clear", "path"]
-    parser.add_argument("action", nargs="?", choices=actions, default="stats")
+    actions = ["path", "clear"]
+    parser.add_argument("action", nargs="?", choices=actions, default="path")
 
 
 def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
@@ -22,7 +22,7 @@ def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
 
 COMMAND: Final = Subcommand(
     "cache",
-    help="show or clear the cache",
+    help="show where the cache is, or empty it",
     arguments=_arguments,
     run=_run,
     place=40,

@@ -247,7 +247,7 @@ class FolderProvider:
         index = self._opened()
         sums = index.sums(self._embedder.name if self._embedder else "")
         return FolderStatus(
-            self._roots, self._listing, self._uncounted, index.unread(), *sums
+            self._listing, self._uncounted, index.unread(), *sums
         )
 
     @property

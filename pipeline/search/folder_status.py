@@ -4,7 +4,6 @@ Not for: the index itself (`pipeline/search/folder.py`)."""
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from pipeline.search.listing import Listing, left_out
@@ -17,7 +16,6 @@ _SHOWN_FAULTS: Final = 20
 class FolderStatus(NamedTuple):
     """How far the index of some folders is."""
 
-    roots: Sequence[Path]
     listing: Listing
     waiting: int
     """Files whose words are not in the index yet."""
@@ -42,7 +40,6 @@ class FolderStatus(NamedTuple):
     def rows(self) -> Iterator[tuple[str, str]]:
         """Yield the lines of a report, name and text."""
         listing = self.listing
-        yield "folders", ", ".join(map(str, self.roots))
         yield (
             "files",
             f"{self.read} read, {self.failed} could not be read, {self.waiting} to be read",
