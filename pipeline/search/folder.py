@@ -246,9 +246,7 @@ class FolderProvider:
     def _status(self) -> FolderStatus:
         index = self._opened()
         sums = index.sums(self._embedder.name if self._embedder else "")
-        return FolderStatus(
-            self._listing, self._uncounted, index.unread(), *sums
-        )
+        return FolderStatus(self._listing, self._uncounted, index.unread(), *sums)
 
     @property
     def _uncounted(self) -> int:
