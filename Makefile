@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 comma := ,
 
-.PHONY: demo desk quick times complete fresh test lint check-types check-imports pytest pytest-quick conformance mcpb servers bench reader wheel clean
+.PHONY: demo desk quick times complete fresh test lint check-types check-platforms check-imports pytest pytest-quick conformance mcpb servers bench reader wheel clean
 
 $(VENV)/base: pyproject.toml
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
@@ -85,8 +85,14 @@ lint: $(VENV)/dev
 	$(BIN)/python -m docs.words
 	$(BIN)/python -m docs.messages --check
 
+PRODUCT = errors.py extra.py seams.py winnow $$($(BIN)/python -c "from bench.house import FOLDERS; print(*FOLDERS)")
 check-types: $(VENV)/dev
 	$(BIN)/mypy
+
+# What Windows or macOS lacks is found by the types that Python has there. A part of `make manifests`.
+check-platforms: $(VENV)/dev  ## the product's types as on Windows and macOS
+	$(BIN)/mypy --platform win32 --cache-dir build/mypy-windows $(PRODUCT)
+	$(BIN)/mypy --platform darwin --cache-dir build/mypy-macos $(PRODUCT)
 
 check-imports: $(VENV)/dev
 	$(BIN)/lint-imports

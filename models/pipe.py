@@ -7,9 +7,11 @@ process ends when its stdin does, so it never outlives the server. Not for: star
 processes (`models/worker.py`), or what they compute."""
 
 import json
+import mmap
 import os
 import queue
 import struct
+import sys
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
@@ -19,10 +21,8 @@ from typing import IO, Final, Literal, NoReturn
 
 from errors import ContextExceeded, ModelError
 
-try:
+if sys.platform != "win32":  # which has no such limits
     import resource
-except ImportError:  # Windows has no such limits
-    resource = None  # type: ignore[assignment]  # the one use looks for it
 
 MESSAGE_HEADER: Final = struct.Struct("!II")
 CANCEL: Final = "cancel"
@@ -72,9 +72,7 @@ def memory_of(process: int | Literal["self"]) -> tuple[int, int]:
         )
     except OSError:
         return 0, 0
-    return int(mapped) * os.sysconf("SC_PAGE_SIZE"), int(resident) * os.sysconf(
-        "SC_PAGE_SIZE"
-    )
+    return int(mapped) * mmap.PAGESIZE, int(resident) * mmap.PAGESIZE
 
 
 def serve(load: Callable[[], Answer], *, memory_bytes: int | None) -> NoReturn:
@@ -92,10 +90,11 @@ def serve(load: Callable[[], Answer], *, memory_bytes: int | None) -> NoReturn:
     os.dup2(null, 0)
     with suppress(OSError):
         # Linux's out-of-memory killer takes this process before the server.
-        Path("/proc/self/oom_score_adj").write_text("800")
-    if memory_bytes is not None and resource is not None:
+        Path("/proc/self/oom_score_adj").write_bytes(b"800")
+    mapped, _ = memory_of("self")  # macOS says nothing, and refuses a bound below it
+    if sys.platform != "win32" and memory_bytes is not None and mapped:
         # numpy's threads take some on each of many cores
-        bound = memory_bytes + memory_of("self")[0]
+        bound = memory_bytes + mapped
         resource.setrlimit(resource.RLIMIT_AS, (bound, bound))
     inbox: queue.SimpleQueue[Frame] = queue.SimpleQueue()
     cancelled = threading.Event()

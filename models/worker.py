@@ -44,6 +44,9 @@ CLOSE_SECONDS: Final = 5 * STOP_SECONDS
 MEMORY_WORDS: Final = ("bad_alloc", "MemoryError", "allocate", "failed to map segment")
 """One of these is among the last words of a process that had no memory left."""
 
+_KILLED: Final = -9
+"""Exit code of a process that SIGKILL ended; on Windows no code is negative."""
+
 _log = logging.getLogger(__name__)
 
 
@@ -257,7 +260,7 @@ class Worker:
         error = ProcessDied(
             f"The process of {self._label} {ending} during {doing!r}.",
             output=output,
-            was_killed=code == -signal.SIGKILL,
+            was_killed=code == _KILLED,
         )
         _log.warning("%s", error.what)
         return error

@@ -7,6 +7,7 @@ import html
 import importlib.util
 import re
 import struct
+import sys
 import time
 import zlib
 from collections.abc import Iterator, Sequence
@@ -19,10 +20,8 @@ from typing import TYPE_CHECKING, Final
 from readers.ledger import Ledger
 from seams import optional
 
-try:
+if sys.platform != "win32":  # which has no such limits
     import resource
-except ImportError:  # Windows has no such limits
-    resource = None  # type: ignore[assignment]  # the one use looks for it
 
 if (
     TYPE_CHECKING
@@ -210,19 +209,19 @@ def ended_after(seconds: float) -> Iterator[None]:
 
     In a process without a memory limit, and on Windows, nothing is limited."""
     if (
-        resource is None
+        sys.platform == "win32"
         or resource.getrlimit(resource.RLIMIT_AS)[0] == resource.RLIM_INFINITY
     ):
         yield
-        return
-    before = resource.getrlimit(resource.RLIMIT_CPU)
-    resource.setrlimit(
-        resource.RLIMIT_CPU, (int(time.process_time() + seconds), before[1])
-    )
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_CPU, before)
+    else:
+        before = resource.getrlimit(resource.RLIMIT_CPU)
+        resource.setrlimit(
+            resource.RLIMIT_CPU, (int(time.process_time() + seconds), before[1])
+        )
+        try:
+            yield
+        finally:
+            resource.setrlimit(resource.RLIMIT_CPU, before)
 
 
 def is_box(position: str) -> bool:

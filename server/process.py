@@ -78,18 +78,26 @@ def drop_unread_stderr() -> None:
 
 
 async def watch_signals(
-    clean_up: Callable[[], None], drain: Drain | None = None
+    clean_up: Callable[[], None],
+    drain: Drain | None = None,
+    *,
+    platform: str = sys.platform,
 ) -> None:
     """Wait for SIGTERM or SIGINT, call `clean_up`, and end the process with 128 + the
     signal's number.
 
     By default SIGTERM would skip all cleanup, and SIGINT would hang until stdin closes.
     The first SIGTERM awaits `drain`; a second one, or SIGINT, does not wait for that.
-    On Windows only SIGINT is waited for.
+    On Windows, whose event loop delivers no signals, SIGINT alone ends it, undrained.
     """
-    signal_numbers = (
-        [signal.SIGTERM, signal.SIGINT] if sys.platform != "win32" else [signal.SIGINT]
-    )
+    if platform == "win32":
+
+        def end(received: int, _: object) -> None:
+            clean_up()
+            os._exit(128 + received)
+
+        signal.signal(signal.SIGINT, end)
+        return
 
     async def shut_down(received: int, drain: Drain | None) -> None:
         if drain is not None:
@@ -98,7 +106,7 @@ async def watch_signals(
         os._exit(128 + received)
 
     async with anyio.create_task_group() as group:
-        with anyio.open_signal_receiver(*signal_numbers) as signals:
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
             async for received in signals:
                 group.start_soon(
                     shut_down, received, drain if received == signal.SIGTERM else None

@@ -169,7 +169,7 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     Raises `OSError` where it cannot be read or a link leads to it."""
     prefix = folder if folder.endswith(os.sep) else folder + os.sep
     descriptor = (
-        open_beneath(folder, os.O_RDONLY | os.O_DIRECTORY)
+        open_beneath(folder, getattr(os, "O_DIRECTORY", 0))
         if os.scandir in os.supports_fd
         else None
     )
