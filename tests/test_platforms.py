@@ -18,7 +18,7 @@ BRANCHES = {
     "server/process.py": "pipes of stderr, signals, malloc's threshold",
     "models/onnx.py": "malloc_trim",
     "models/pipe.py": "limits of memory",
-    "pipeline/document/converted.py": "limits of processor time",
+    "readers/converted.py": "limits of processor time",
     "extras/browser.py": "Chromium's sandbox",
     "pipeline/fetch/files.py": "drive letters in file: addresses",
 }
