@@ -115,7 +115,7 @@ async def _(_: Bench) -> Outcome:
     assert {page.score.made_by for page in gathered.ranked} == {"embedding"}
     # 4. and 5. tags, EXTRACTOR: its sentences alone are shown
     texts = [reading.places[row][1].text for row in reading.only]
-    assert texts and one.is_in(" ".join(texts)) and "the model agrees" in reading.reason
+    assert texts and one.is_in(" ".join(texts)) and "The model agrees" in reading.note
     assert not one.is_in(found.text.replace(texts[0], "")) or len(texts) > 1
     # 6. and 7. enriched prompt, answer
     assert found.written is not None and one.is_in(found.written.text)
@@ -459,7 +459,7 @@ async def _(_: Bench) -> Outcome:
     taken = (await by_pages("costs"))[2]
     assert len(taken) == 21 and "A loaf costs 12 yuan." in taken
     found, nothing = (await by_pages())[1:]
-    assert "finds no line" in found.reason and len(nothing) <= KEPT_SENTENCES
+    assert "finds no line" in found.note and len(nothing) <= KEPT_SENTENCES
     return differs(
         f"plain lists of at most {ROOM.tags} tags, or None, under a grammar (over HTTP as JSON); what is named is "
         "all that is shown (with the rows around one of a table); where it names nothing of any page the rules' "

@@ -8,7 +8,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.evidence.show import VERDICT_NAMES
 from pipeline.session.session import SeenPage, Session, Turn
 from pipeline.text.frame import address, one_line
 from readers.page import Evidence
@@ -106,9 +105,8 @@ def outcome_of(turn: Turn) -> list[str]:
     """Return the outcome of a question, and what was not read."""
     if not turn.verdict:
         return ["Not answered yet: ask again with the session."]
-    outcome = f"{VERDICT_NAMES[turn.verdict].capitalize()}: {turn.reason}"
     unread = (f"Not read: {missing}" for missing in turn.open)
-    return [one_line(line) for line in (outcome, *unread)]
+    return [one_line(line) for line in (turn.reason, *unread)]
 
 
 def label_of(quote: Evidence, sources: dict[str, QuotedPage]) -> str:

@@ -11,7 +11,6 @@ Not for: finding documents (`pipeline/sources`, `pipeline/search`), or an answer
 (`pipeline/generated.py`)."""
 
 from collections.abc import Callable, Sequence
-from typing import Final
 
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.evidence.show import Sheet, verdict_line
@@ -19,9 +18,6 @@ from pipeline.reading.extract import left_unread, unless_cut
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import one_line
 from readers.page import Document, Failure
-
-NEAREST_LINE: Final = "Nearest lines, which may not answer it:"
-"""Above the passages where nothing answers."""
 
 
 def settled(
@@ -49,9 +45,9 @@ def write(
     sheet.add_cut(verdict_line(reading))
     sheet.add(head)
     if reading.verdict == "none" or not documents:
-        sheet.add_cut(reading.reason)
-        sheet.add(f"Sources read: {len(documents)}.")
-        sheet.add(NEAREST_LINE if len(reading.values) else "")
+        sheet.add_cut(reading.note)
+        nearest = f"Nearest lines of the sources read ({len(documents)}):"
+        sheet.add(nearest if len(reading.values) else "")
     # Its labels are known when the passages are; until then each has three letters
     draft = _differing(documents, reading, lambda *_: "10a")
     assembled = assemble(

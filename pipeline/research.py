@@ -21,6 +21,7 @@ from pipeline.evidence.show import (
     hint_room,
     notice_within,
     shortened,
+    verdict_text,
 )
 from pipeline.generated import CheckedAnswer, Writing, write_answer
 from pipeline.messages import ANSWER_TOKENS
@@ -95,10 +96,10 @@ async def research(
     # 5.–6. Documents, best page first; EXTRACTOR: the core's reading of all of them, or None
     documents, reading = await _read(request.question, gathered, services)
     if not documents:
-        reading = replace(reading, reason="No pages were found.")
+        reading = replace(reading, note="No pages were found.")
     reading, unread = settled(reading, documents, gathered.missing())
     gathered = replace(gathered, failures=(*gathered.failures, *unread))
-    await report(9, 10, reading.reason)
+    await report(9, 10, verdict_text(reading))
     # 7. Assemble the enriched prompt within the budget
     budget = max_tokens or UNASKED
     room = budget - (min(ANSWER_TOKENS, budget // 3) if write else 0)

@@ -7,7 +7,7 @@ import pytest
 from models.onnx import OnnxEmbedder
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import NEAREST_TOKENS, assemble
-from pipeline.evidence.show import VERDICT_LINES, verdict_line
+from pipeline.evidence.show import VERDICT_LINES, verdict_line, verdict_text
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract
 from pipeline.reading.relevance import Blend
@@ -82,7 +82,7 @@ async def test_what_no_page_answers_comes_back_as_none_with_a_reason(
         with_model and found.verdict == "unsure" and "Wer" in request_text
     )
     if found.verdict == "none":
-        assert found.reason.startswith("No passage is near enough")
+        assert verdict_text(found).startswith("None: ")
         nearest = assemble(documents, found, max_tokens=1000, delimiter=new_delimiter())
         assert nearest.left_out == 0, "short sources are shown whole"
 

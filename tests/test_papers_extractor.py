@@ -190,7 +190,7 @@ async def test_none_never_empties_an_unsure_answer_but_leaves_its_best_alone() -
         found = await extract(Question(HARD), [page(LOCKS)], reader=Blend(None), extractor=asking)
         best = set(np.argsort(-found.values, kind="stable")[:6].tolist())
         assert found.verdict == "unsure" and found.only == best
-        assert "the model finds no line" in found.reason
+        assert "The model finds no line" in found.note
 
 
 async def test_agreement_decides_where_model_and_gate_differ() -> None:
@@ -199,13 +199,13 @@ async def test_agreement_decides_where_model_and_gate_differ() -> None:
         found = await extract(
             Question(request), [page(LOCKS)], reader=Blend(None), extractor=asking
         )
-        return found.verdict, found.reason
+        return found.verdict, found.note
 
     assert (await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None))).verdict == "answered"
     assert (await verdict(ASKED, "1,899"))[0] == "answered"
     state, reason = await verdict(ASKED)
     assert state == "unsure"
-    assert "the model finds no line that answers" in reason
+    assert "The model finds no line that answers" in reason
     # The gate alone is not sure of this one; a model that says None does not empty it.
     assert (await extract(Question(HARD), [page(LOCKS)], reader=Blend(None))).verdict == "unsure"
     assert (await verdict(HARD))[0] == "unsure"
@@ -258,8 +258,8 @@ async def test_a_model_that_is_slow_or_broken_leaves_the_rules_answer_and_is_nam
     )
     assert plain.verdict == slow.verdict == broken.verdict == "answered"
     assert plain.values.tolist() == slow.values.tolist() == broken.values.tolist()
-    assert "no answer of the model within" in slow.reason
-    assert "the model failed" in broken.reason
+    assert "No answer of the model within" in slow.note
+    assert "The model failed" in broken.note
 
 
 async def test_no_model_is_asked_about_pages_on_something_else() -> None:

@@ -377,28 +377,27 @@ def _prompt(name: str, request: str, candidates: str, **more: str) -> Said:
 
 
 def agree(verdict: Verdict, chosen: ModelChoice, values: Floats) -> tuple[Verdict, str]:
-    """Return the verdict of both, and how model and gate relate, as a clause for the
-    reason."""
+    """Return the verdict of both, and how model and gate relate, as a sentence."""
     best = set(np.argsort(-values, kind="stable")[:NEAR_SENTENCES].tolist())
     names = bool(chosen.rows)
     if verdict == "answered":
         return (
-            ("answered", "the model agrees")
+            ("answered", "The model agrees.")
             if names
-            else ("unsure", "but the model finds no line that answers")
+            else ("unsure", "The model finds no line that answers.")
         )
     if verdict == "unsure" and names:
         near = not best.isdisjoint(chosen.rows)
         return (
-            ("answered", "and the model agrees")
+            ("answered", "The model agrees.")
             if near
-            else ("unsure", "and the model names other sentences")
+            else ("unsure", "The model names other sentences.")
         )
     if verdict == "unsure":
-        return "unsure", "and the model finds no line that answers"
+        return "unsure", "The model finds no line that answers."
     if names:
-        return "unsure", "but the model names lines that may answer"
-    return "none", "and the model agrees"
+        return "unsure", "The model names lines that may answer."
+    return "none", "The model agrees."
 
 
 def lifted(values: Floats, chosen: ModelChoice, *, lift: float = VOTE_LIFT) -> Floats:
@@ -451,25 +450,24 @@ class Asking:
 
         It is unchanged below a confidence of `ASK_FROM`, but for `pages`, which is
         asked once and in any case. A model that fails, or is not done in time, is only
-        named in the reason."""
+        named in the note."""
         # A model takes seconds: not where the pages are about something else.
         if reading.confidence < ASK_FROM and self.way != "pages":
             return reading
         chosen: ModelChoice | None = None
-        failure = f"no answer of the model within {self.seconds:.0f} s"
+        failure = f"No answer of the model within {self.seconds:.0f} s."
         with anyio.move_on_after(self.seconds):
             try:
                 chosen = await self._chosen(question, documents, reading)
             except ModelError as error:
-                failure = f"the model failed: {one_line(str(error))}"
-        before = reading.reason.removesuffix(".")
+                failure = f"The model failed: {one_line(str(error))}"
         if chosen is None:
-            return replace(reading, reason=f"{before}; {failure}.")
-        word, clause = agree(reading.verdict, chosen, reading.values)
+            return replace(reading, note=f"{reading.note} {failure}".lstrip())
+        word, sentence = agree(reading.verdict, chosen, reading.values)
         return replace(
             reading,
             verdict=word,
-            reason=f"{before}; {clause}.",
+            note=f"{reading.note} {sentence}".lstrip(),
             values=lifted(reading.values, chosen),
             only=borne_out(word, reading.values, chosen, self.way),
         )

@@ -58,8 +58,6 @@ VERDICT_LINES: Final = {
     "none": "None: no sentence that was read seems to answer the question.",
 }
 """How an answer begins, by its verdict."""
-VERDICT_NAMES: Final = {"answered": "answered", "unsure": "unsure", "none": "not found"}
-"""Verdicts as a person reads them."""
 GAP: Final = "…"
 """Mark for omitted units and truncated parts (one or two tokens)."""
 MOST_ABSENT: Final = 3
@@ -96,6 +94,11 @@ def verdict_line(reading: Reading) -> str:
     verdict = CUT if reading.cut else VERDICT_LINES[reading.verdict]
     absent = _listed("Nowhere in what was read: {}.", reading.absent)
     return f"{verdict} {absent}".rstrip()
+
+
+def verdict_text(reading: Reading) -> str:
+    """Return the same, and what the verdict rests on beside the passages."""
+    return f"{verdict_line(reading)} {reading.note}".rstrip()
 
 
 def _listed(sentence: str, names: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ FURNITURE_FACTOR: Final = 0.8
 next to answers; their sentences are not lowered (figures: docs/log.md, 2026-11-27)."""
 Extractor = Callable[[Question, Sequence[Document], Reading], Awaitable[Reading]]
 """Revises the reading that the rules made of some documents, by a model that writes
-(`papers/zero_index`). One that fails or is too slow leaves it, and the reason says
+(`papers/zero_index`). One that fails or is too slow leaves it, and the note says
 so."""
 
 
@@ -111,8 +111,8 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
     unread = "; ".join(
         failure_text(one.source, one.reason).rstrip(".") for one in missing
     )
-    said = f"Not everything was read ({unopened(unread[:TITLE_CHARACTERS])}). {reading.reason}"
-    return replace(reading, verdict="unsure", reason=said, cut=True)
+    note = f"Not read: {unopened(unread[:TITLE_CHARACTERS])}. {reading.note}".strip()
+    return replace(reading, verdict="unsure", note=note, cut=True)
 
 
 def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure]:
@@ -154,7 +154,7 @@ def _judged(
     literals = absent_literals(question, whole)
     return Reading(
         verdict.word,
-        verdict.reason,
+        verdict.note,
         verdict.confidence,
         tagged,
         values,

@@ -26,8 +26,8 @@ class Reading:
     verdict: Verdict
     """`none` is the paper's None: no unit answers the question. `unsure`: the nearest
     ones may or may not."""
-    reason: str
-    """One sentence: what the verdict saw."""
+    note: str
+    """What the verdict rests on beside the passages, as sentences; may be empty."""
     confidence: float
     """0..1; comparable across calls with the same models."""
     tagged: tuple[tuple[Sentence, ...], ...]

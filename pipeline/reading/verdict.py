@@ -45,18 +45,13 @@ _SMALL: Final = 120
 pages have fewer."""
 _READER_CLAMP: Final = 0.001
 """Probability below which a reader is taken by; its log-odds have no end."""
-_MEANINGS: Final[dict[Word, str]] = {
-    "answered": "A passage answers the question.",
-    "unsure": "The nearest passage is about the question, but may not answer it.",
-    "none": "No passage is near enough to it.",
-}
 TRANSLATED: Final = 80
 """Characters of a question's translation that a reason shows, so that a reader sees
 whether it is right."""
-ANSWERED_CONFIDENCE: Final = 0.6
-"""Confidence from which a question is taken for answered: .74 of 618 written questions
-of sites that the reader was not trained on, .25 of their 397 almost-answered twins, .08
-of 309 on other pages; .5 gives .83, .33, .10."""
+ANSWERED_CONFIDENCE: Final = 0.65
+"""Confidence from which a question is taken for answered: .53 of 192 asked questions, .93
+of these with what answers shown at 512 tokens, and .19 of their 131 almost-answered
+twins; .6 gives .61, .93, .24, and .7 gives .43, .93, .15 (docs/log.md, 2026-11-29)."""
 NONE: Final = 0.12
 """Confidence below which nothing answers: of one page where the meaning says so too,
 see `NEAR_COSINE`, of several wherever a reader read them."""
@@ -141,12 +136,13 @@ class Features:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said and why."""
+    """What is said of a question."""
 
     word: Word
     confidence: float
     """0..1; at least `ANSWERED_CONFIDENCE` where answered."""
-    reason: str
+    note: str = ""
+    """What the verdict rests on beside the passages, as sentences."""
     absent: tuple[str, ...] = ()
     """Names and longer numbers of the question that no page has; empty where it surely
     answers."""
@@ -161,7 +157,7 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
         return Verdict("none", 0.0, "The pages contain no text.")
     confidence = round(confidence_of(best), 4)
     if confidence >= ANSWERED_CONFIDENCE:
-        return Verdict("answered", confidence, _reason("answered", best))
+        return Verdict("answered", confidence, _translation(best))
     absent = _absent(question, pages, relevance.index)
     # Among the windows of several pages one is near to any question
     never = best.read is not None and len(pages) > 1 and confidence < NONE
@@ -170,17 +166,13 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
     near = confidence >= NONE or any(map(_is_near, pages))
     noted = not absent and any(map(_may_be_noted, pages))
     word: Word = "unsure" if unknown or noted or (near and not never) else "none"
-    return Verdict(word, confidence, _reason(word, best), () if unknown else absent)
+    return Verdict(word, confidence, _translation(best), () if unknown else absent)
 
 
-def _reason(word: Word, best: Features) -> str:
-    """Return one sentence that says what the verdict means."""
-    translated = (
-        f" The question was translated as: {best.translated[:TRANSLATED]}."
-        if best.translated
-        else ""
-    )
-    return f"{_MEANINGS[word]}{translated}"
+def _translation(best: Features) -> str:
+    """Return the sentence that says how the question was translated."""
+    wording = best.translated[:TRANSLATED]
+    return f"The question was translated as: {wording}." if wording else ""
 
 
 def _is_near(page: Features) -> bool:

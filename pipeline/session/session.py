@@ -24,7 +24,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from cache.store import JsonValue, Store, Stores
 from errors import SourceNotFound, UsageError
-from pipeline.evidence.show import GAP
+from pipeline.evidence.show import GAP, verdict_text
 from pipeline.fetch.exchange import DAY
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import page_handle
@@ -230,7 +230,7 @@ class Ongoing:
             self._question,
             self._asked,
             reading.verdict,
-            reading.reason,
+            verdict_text(reading),
             tuple(queries),
             tuple(passages),
             tuple(missing),

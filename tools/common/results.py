@@ -17,6 +17,7 @@ from pydantic import (
 )
 
 from pipeline.evidence.assemble import Assembled
+from pipeline.evidence.show import verdict_text
 from pipeline.fetch.handles import page_handle
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import address, one_line
@@ -153,7 +154,7 @@ def found_in(
     fields = {
         "answered": reading.answered,
         "verdict": reading.verdict,
-        "reason": reading.reason,
+        "reason": verdict_text(reading),
         "confidence": round(reading.confidence, 4),
     }
     return kind.model_validate(fields | shown_in(assembled, documents) | more)
