@@ -258,9 +258,7 @@ async def test_where_a_source_was_late_nothing_found_is_unsure_and_the_same_call
     data = data_of(result)
     assert data is not None
     assert (data["verdict"], data["answered"]) == ("unsure", False)
-    assert data["reason"].startswith(
-        "Unsure whether this answers the question: not everything was read. Not read: "
-    )
+    assert "not everything was read" in data["reason"] and f"Not read: {slow}" in data["reason"]
     assert "not everything was read" in text_of(result)
     assert {"tool": "extract_relevant", "arguments": {}} in data["next"]
 

@@ -172,7 +172,10 @@ def judge(question: Question, relevance: Relevance) -> Verdict:
 def _translation(best: Features) -> str:
     """Return the sentence that says how the question was translated."""
     wording = best.translated[:TRANSLATED]
-    return f"The question was translated as: {wording}." if wording else ""
+    translated = (
+        f"For pages in another language the question was translated as: {wording}."
+    )
+    return translated if wording else ""
 
 
 def _is_near(page: Features) -> bool:
