@@ -51,7 +51,6 @@ NEAR: Final = 250
 """Characters."""
 SPOKEN: Final = 7
 """Seconds from the beginning of a thing's first sentence to that of its second."""
-SECONDS: Final = 15.0
 MEGABYTES: Final = 100
 _PLACES: Final = [
     "Pell",
@@ -732,12 +731,10 @@ def hostile() -> tuple[int, list[str]]:
         if name not in read
     ]
     for name, spent in read.items():
-        if spent.seconds > SECONDS or spent.megabytes > MEGABYTES:
-            bad.append(f"{name}: {spent.seconds:.1f} s, {spent.megabytes:.0f} MB")
+        if spent.megabytes > MEGABYTES:
+            bad.append(f"{name}: {spent.megabytes:.0f} MB")
         said = spent.said if spent.is_refused else "read"
-        print(
-            f"{name:42}{spent.seconds:6.2f} s {spent.megabytes:6.0f} MB  {said[:110]}"
-        )
+        print(f"{name:42}{spent.megabytes:6.0f} MB  {said[:110]}")
     return len(HOSTILE), bad
 
 

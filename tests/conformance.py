@@ -12,12 +12,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
 from tests.support import LIBRARY, ROOT
+from tests.support.waiting import wait_until
 
 REVISIONS: Final = ("2026-07-28", "2025-11-25")
 SERVERS: Final = {
@@ -86,13 +86,12 @@ def served(arguments: list[str]) -> Iterator[str]:
 
 def listens(port: int) -> None:
     """Return once the port takes connections."""
-    until = time.monotonic() + STARTS_WITHIN
-    while time.monotonic() < until:
+
+    def taken() -> bool:
         with socket.socket() as probe:
-            if probe.connect_ex(("127.0.0.1", port)) == 0:
-                return
-        time.sleep(0.1)
-    raise SystemExit(f"the server did not listen within {STARTS_WITHIN} s")
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    wait_until(taken)
 
 
 if __name__ == "__main__":

@@ -12,7 +12,6 @@ import struct
 import zlib
 from typing import Final
 
-import anyio
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
@@ -28,6 +27,7 @@ from mcp_types import (
 from server.app import build_server
 from server.process import Opening
 from server.settings import read_settings
+from tests.support.waiting import moment
 
 
 def png() -> bytes:
@@ -99,7 +99,7 @@ def add_tools(server: MCPServer[Opening]) -> None:
         """Report progress, then answer."""
         for done in (0, 50, 100):
             await ctx.report_progress(done, 100, f"{done} of 100")
-            await anyio.sleep(0.05)  # the suite wants to see the reports apart
+            await moment()  # the suite wants to see the reports apart
         return TextContent(type="text", text="done")
 
     @server.tool()

@@ -8,8 +8,7 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +17,7 @@ import pytest
 from tests.support import ROOT, Site
 from tests.support.commands import run_command
 from tests.support.processes import HELLO, READY, answer_to, call, say
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -132,14 +132,6 @@ def mounted(folder: Path, size: str) -> Iterator[None]:
         yield
     finally:
         subprocess.run([str(shutil.which("umount")), "-l", str(folder)], check=True)
-
-
-def wait_until(holds: Callable[[], bool]) -> None:
-    """Look every few milliseconds until something that another process does has happened."""
-    deadline = time.monotonic() + 30
-    while not holds():
-        assert time.monotonic() < deadline
-        threading.Event().wait(0.002)
 
 
 def fill(site: Site, count: int, size: int = 1) -> list[str]:

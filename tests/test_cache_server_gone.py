@@ -6,7 +6,8 @@ import pytest
 
 from tests.support import Site
 from tests.support.cache_server import cache_server
-from tests.test_cache_doors import fill, serving, wait_until, winnow
+from tests.support.waiting import wait_until
+from tests.test_cache_doors import fill, serving, winnow
 
 pytestmark = pytest.mark.slow
 

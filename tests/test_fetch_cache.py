@@ -15,6 +15,7 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.exchange import lifetime
 from pipeline.fetch.handles import NO_COPY, keep_page, page_handle
 from tests.support import Clock
+from tests.support.waiting import moment
 from tests.support.web_site import LOOPBACK, PAGE, Reply, failure_of, open_site
 
 
@@ -79,7 +80,7 @@ async def test_pages_marked_no_store_and_failures_are_never_kept(
 @pytest.mark.anyio
 async def test_equal_fetches_at_once_ask_the_server_once(pages: Store, clock: Clock) -> None:
     async def slow(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.1)
+        await moment()
         writer.write(PAGE)
 
     async with (

@@ -5,7 +5,6 @@ import contextlib
 import gzip
 import io
 import resource
-import time
 import zlib
 
 import anyio
@@ -15,6 +14,7 @@ import pytest
 from errors import SourceError, SourceTimeout, SourceTooLarge, SourceUnreadable
 from pipeline.fetch.limits import FetchLimits
 from readers.html.document import FROM_SCRIPTS, read_document
+from tests.support.waiting import bounded, moment
 from tests.support.web_site import Reply, failure_of, open_local, open_site
 
 zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it before Python 3.14")
@@ -33,7 +33,7 @@ async def drip(writer: asyncio.StreamWriter) -> None:
     while True:
         writer.write(b"<")
         await writer.drain()
-        await asyncio.sleep(0.05)
+        await moment()
 
 
 async def flood(writer: asyncio.StreamWriter) -> None:
@@ -110,10 +110,9 @@ async def test_bombs_of_every_method_stop_at_the_cap_in_little_memory() -> None:
     async with open_site(routes) as site, open_local(LONG) as fetcher:
         before = peak_memory()
         for path in routes:
-            started = time.process_time()
-            error = await failure_of(fetcher, site.url(path))
-            assert type(error) is SourceTooLarge, path
-            assert time.process_time() - started < 10
+            with bounded():
+                error = await failure_of(fetcher, site.url(path))
+                assert type(error) is SourceTooLarge, path
     assert peak_memory() - before < 100_000_000
     assert bomb.startswith(b"<p>boom")
 
@@ -144,9 +143,8 @@ async def test_a_page_of_30_mb_that_came_packed_is_read_whole() -> None:
 async def test_200_000_nested_elements_are_read_in_seconds() -> None:
     body = b"<div>" * 200_000 + b"deep inside lies the answer " * 20
     async with open_site({"/p": Reply(body=body)}) as site, open_local(LONG) as fetcher:
-        started = time.process_time()
-        page = await fetcher.fetch(site.url("/p"))
-        assert time.process_time() - started < 10
+        with bounded():
+            page = await fetcher.fetch(site.url("/p"))
     assert "answer" in page.html
 
 
@@ -171,10 +169,11 @@ async def test_hostile_text_costs_linear_time(name: str) -> None:
         open_site({"/p": Reply(body=HOSTILE_TEXTS[name], kind="text/html")}) as site,
         open_local(LONG) as fetcher,
     ):
-        started = time.process_time()
-        with contextlib.suppress(SourceUnreadable):  # a page without text may be called that
+        with (
+            bounded(),
+            contextlib.suppress(SourceUnreadable),
+        ):  # a page without text may be called that
             await fetcher.fetch(site.url("/p"))
-        assert time.process_time() - started < 10
 
 
 BINARIES = {
@@ -265,14 +264,13 @@ async def test_the_loop_answers_others_while_a_large_page_is_fetched_and_read() 
         b"<html><title>large</title>" + b"<p>A line about the lighthouse of Piran.</p>\n" * 90_000
     )
     reply = Reply(body=gzip.compress(body, 1), headers={"Content-Encoding": "gzip"})
-    worst = 0.0  # seconds that this thread computes in one turn of the loop
+    turns = 0
 
     async def ping() -> None:
-        nonlocal worst
+        nonlocal turns
         while True:
-            before = time.thread_time()
-            await asyncio.sleep(0.002)
-            worst = max(worst, time.thread_time() - before)
+            await asyncio.sleep(0)
+            turns += 1
 
     async with (
         open_site({"/p": reply}) as site,
@@ -283,4 +281,4 @@ async def test_the_loop_answers_others_while_a_large_page_is_fetched_and_read() 
         page = await fetcher.fetch(site.url("/p"))
         tasks.cancel_scope.cancel()
     assert len(page.html) == len(body)
-    assert worst < 0.5
+    assert turns > 20

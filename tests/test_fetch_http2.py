@@ -23,6 +23,7 @@ from pipeline.fetch.client import Fetcher, open_fetcher
 from pipeline.fetch.cookies import Cookies
 from pipeline.fetch.limits import FetchLimits
 from tests.support.certificate import make_certificate, to_loopback
+from tests.support.waiting import moment, until
 from tests.support.web_site import PAGE, failure_of, serving
 
 zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it before Python 3.14")
@@ -40,7 +41,8 @@ class Said:
     body: bytes = PAGE
     status: int = 200
     packed: str = ""
-    wait: float = 0.0
+    together: int = 1
+    """So many requests must be there before it answers."""
     reset: bool = False
     goodbye: bool = False
     """Ends the connection after the answer, with GOAWAY."""
@@ -106,7 +108,7 @@ class Site2:
         self.most_active = max(self.most_active, self.active)
         route = self.routes.get(path, Said(b"not here", 404))
         said = route if isinstance(route, Said) else route()
-        await asyncio.sleep(said.wait)
+        await until(lambda: self.most_active >= said.together)
         self.active -= 1
         if said.reset:
             http.reset_stream(stream, error_code=2)
@@ -129,7 +131,7 @@ class Site2:
             writer.write(http.data_to_send())
             await writer.drain()
             if not left and said.endless:
-                await asyncio.sleep(0.02)
+                await moment()
         http.end_stream(stream)
         if said.goodbye:
             http.close_connection()
@@ -157,7 +159,7 @@ async def open_pair(
 
 async def test_six_pages_at_once_share_one_connection(tmp_path: Path) -> None:
     routes: Mapping[str, Said | Callable[[], Said]] = {
-        f"/{n}": Said(wait=0.3) for n in range(6)
+        f"/{n}": Said(together=6) for n in range(6)
     } | {"/": Said()}
     async with open_pair(tmp_path, routes) as (site, fetcher):
         await fetcher.fetch(site.url("/"))

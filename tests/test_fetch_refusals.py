@@ -17,6 +17,7 @@ from errors import (
 )
 from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
+from tests.support.waiting import moment
 from tests.support.web_site import PAGE, Reply, failure_of, open_local, open_site
 
 pytestmark = pytest.mark.anyio
@@ -126,7 +127,7 @@ NAMES = {
 async def resolve(host: str, _port: int) -> list[str]:
     """Know a few names, hang over one, and none else."""
     if host == "hanging.example":
-        await asyncio.sleep(30)
+        await asyncio.Event().wait()
     if host not in NAMES:
         raise OSError("Name or service not known")
     return NAMES[host]
@@ -152,7 +153,7 @@ async def drip(writer: asyncio.StreamWriter) -> None:
     while True:
         writer.write(b"<")
         await writer.drain()
-        await asyncio.sleep(0.1)
+        await moment()
 
 
 ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [

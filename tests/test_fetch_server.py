@@ -7,6 +7,7 @@ import anyio
 import pytest
 
 from pipeline.fetch.limits import FetchLimits
+from tests.support.waiting import moment
 from tests.support.web_site import PAGE, Reply, Site, open_local, open_site
 
 
@@ -53,7 +54,7 @@ async def test_one_connection_serves_many_requests_to_one_host() -> None:
 @pytest.mark.anyio
 async def test_requests_to_one_host_wait_for_a_place() -> None:
     async def slow(writer: asyncio.StreamWriter) -> None:
-        await asyncio.sleep(0.05)
+        await moment()
         writer.write(PAGE)
 
     routes = {f"/{n}": Reply(stream=slow) for n in range(10)}

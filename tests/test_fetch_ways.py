@@ -21,6 +21,7 @@ from readers.format import is_paged
 from readers.sniff import holds_text, media_type
 from tests.support import Connect, text_of
 from tests.support import Site as FixedSite
+from tests.support.waiting import bounded
 from tests.support.web_site import (
     LOOPBACK,
     PAGE,
@@ -260,9 +261,8 @@ async def test_a_hostile_head_costs_little_time() -> None:
         '<a "refresh' * 6_000,
     ]
     for head in heads:
-        began = time.process_time()
-        refresh_of({}, head.encode() + PAGE, "https://example.org/")
-        assert time.process_time() - began < 0.5
+        with bounded():
+            refresh_of({}, head.encode() + PAGE, "https://example.org/")
 
 
 # Bodies that break off
@@ -277,7 +277,7 @@ async def stall(writer: asyncio.StreamWriter) -> None:
     """Send the beginning of a page, and nothing any more."""
     writer.write(PAGE[:-20])
     await writer.drain()
-    await asyncio.sleep(60)
+    await asyncio.Event().wait()
 
 
 async def half_chunk(writer: asyncio.StreamWriter) -> None:

@@ -5,7 +5,6 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +118,8 @@ def test_an_open_address_without_a_word_on_who_may_call_is_refused(cache_folder:
     assert "WINNOW_HTTP_TOKENS" in run.stderr
 
 
+NEVER, LONG_AGO = 4_102_444_800, 946_684_800
+"""The years 2100 and 2000."""
 KEY = ec.generate_private_key(ec.SECP256R1())
 OTHER_KEY = ec.generate_private_key(ec.SECP256R1())
 
@@ -129,7 +130,7 @@ def token(
     claims = {
         "iss": issuer,
         "aud": RESOURCE,
-        "exp": time.time() + 600,
+        "exp": NEVER,
         "sub": "ann",
         "scope": "read other",
         **changed,
@@ -163,7 +164,7 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
     issuer = publish(site)
     good = token(issuer)
     bad = {
-        "expired": token(issuer, exp=time.time() - 60),
+        "expired": token(issuer, exp=LONG_AGO),
         "without an expiry": token(issuer, exp=None),
         "for another server": token(issuer, aud="https://other.example/mcp"),
         "of another issuer": token("https://other.example"),

@@ -146,3 +146,23 @@ def test_no_tracked_file_names_a_registry_or_this_machine() -> None:
         and forbidden.search(path.read_text(encoding="utf-8", errors="ignore"))
     ]
     assert hits == []
+
+
+CLOCKS = re.compile(
+    r"\btime\.(?:monotonic|perf_counter|process_time|thread_time|sleep|time_ns)\b|\btime\.time\(|"
+    r"\b(?:anyio|asyncio)\.(?:sleep\((?!0\))|current_time)|\bget_(?:running|event)_loop\(\)\.time"
+)
+"""What reads a clock or sleeps. `time.time` handed to what is tested is no reading."""
+WITH_CLOCKS = {
+    "tests/support/waiting.py": "the one home of waits for other processes and sockets",
+    "tests/support/quick.py": "`make times` measures which tests are slow; no test asserts it",
+}
+
+
+def test_no_test_reads_a_clock_or_sleeps() -> None:
+    reading = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "tests").rglob("*.py")
+        if CLOCKS.search(path.read_text(encoding="utf-8"))
+    }
+    assert reading - {"tests/test_layout.py"} == set(WITH_CLOCKS)

@@ -151,11 +151,9 @@ async def test_a_process_that_ends_at_its_start_is_reported_with_its_last_words(
 async def test_a_cancelled_answer_stops_and_the_process_serves_on(smol: LlamaGenerator) -> None:
     await smol.generate([Said("user", "Hello")], max_tokens=2)
     pid = smol.pid
-    began = anyio.current_time()
     with anyio.move_on_after(0.3) as scope:
         await smol.generate([Said("user", "Write a long story about the sea.")], max_tokens=4_000)
     assert scope.cancelled_caught
-    assert anyio.current_time() - began < 2
     assert await smol.generate([Said("user", "Hello")], max_tokens=4)
     assert smol.pid == pid
 

@@ -14,6 +14,7 @@ import pytest
 from errors import ModelError
 from models.onnx import EMBEDDED, OnnxEmbedder
 from models.text import reads_latin
+from tests.support.waiting import bounded, moment
 from train.embedder.texts import varied_texts
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -133,13 +134,11 @@ def test_one_embedder_serves_event_loops_in_two_threads() -> None:
 
 @pytest.mark.anyio
 async def test_a_cancelled_call_stops_long_before_its_end(embedder: OnnxEmbedder) -> None:
-    texts = [f"{number} " + "station platform delay " * 60 for number in range(3_000)]
+    texts = [f"{number} " + "station platform delay " * 60 for number in range(12_000)]
     await embedder.embed(texts[:1], kind="passage")
-    began = anyio.current_time()
-    with anyio.move_on_after(0.5) as scope:
+    with bounded(), anyio.move_on_after(0.5) as scope:  # the whole takes minutes
         await embedder.embed(texts, kind="passage")
     assert scope.cancelled_caught
-    assert anyio.current_time() - began < 3  # the whole takes a minute
     assert (await embedder.embed(["still there"], kind="query")).shape == (1, 384)
 
 
@@ -150,7 +149,7 @@ async def test_the_event_loop_goes_on_while_texts_are_embedded(embedder: OnnxEmb
     async def tick() -> None:
         nonlocal ticks
         while True:
-            await anyio.sleep(0.01)
+            await moment()
             ticks += 1
 
     async with anyio.create_task_group() as group:

@@ -22,6 +22,7 @@ from models.onnx import (
     read_tokenizer,
 )
 from models.protocols import Window
+from tests.support.waiting import bounded
 
 FERRY = Window(
     "Ferry questions › Fares",
@@ -119,13 +120,11 @@ def test_the_shown_form_is_question_then_headings_then_sentences() -> None:
 
 @pytest.mark.anyio
 async def test_a_cancelled_call_stops_long_before_its_end(reader: OnnxReader) -> None:
-    windows = [Window("Fares", FERRY.sentences * 6)] * 3_000
+    windows = [Window("Fares", FERRY.sentences * 6)] * 12_000
     await reader.read(BICYCLE, windows[:1])
-    began = anyio.current_time()
-    with anyio.move_on_after(1.5) as scope:
+    with bounded(), anyio.move_on_after(1.5) as scope:  # the whole takes minutes
         await reader.read(BICYCLE, windows)
     assert scope.cancelled_caught
-    assert anyio.current_time() - began < 5  # the whole takes a minute
 
 
 def test_nothing_is_loaded_before_the_first_window_and_the_name_reports_the_weights() -> None:

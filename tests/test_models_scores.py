@@ -20,6 +20,7 @@ from models.remote.server import Endpoint
 from pipeline.cached_models import CachedEmbedder, CachedReranker
 from tests.support.extras import need
 from tests.support.model_server import Remote, loopback_client, model_server
+from tests.support.waiting import bounded
 
 
 class FileReranker:
@@ -100,9 +101,8 @@ def test_a_large_file_written_again_has_another_fingerprint_in_milliseconds(tmp_
     path = tmp_path / "large"
     with path.open("wb") as file:
         file.truncate(WHOLE_BYTES * 8)
-    started = time.process_time()
-    before = fingerprint([path])
-    assert time.process_time() - started < 0.5
+    with bounded():
+        before = fingerprint([path])
     with path.open("r+b") as file:
         file.seek(12_345_678)
         file.write(b"another weight")

@@ -14,7 +14,7 @@ from tests.support import ROOT
 pytestmark = pytest.mark.slow
 
 BUILD = """
-import re, sys, time
+import re, sys
 from pathlib import Path
 import anyio
 from cache.store import open_stores
@@ -33,7 +33,7 @@ class Slow(Author):
             log.write(repr(messages[-1].content) + "\\n")
         if len(self.asked) == stuck_at:
             print("stuck", flush=True)
-            time.sleep(600)
+            await anyio.sleep_forever()
         await super().generate(messages, max_tokens=max_tokens, schema=schema)
         # A sentence of the passages, which the check of statements keeps.
         return re.search("The [^.]* as record [a-z]+ [0-9]+ says[.]", messages[-1].content)[0]

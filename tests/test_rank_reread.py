@@ -1,7 +1,6 @@
 """The second look: which windows a cross-encoder is shown, what its reading changes, and what is
 never read twice."""
 
-import time
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from pipeline.question.question import Question
 from pipeline.reading.bm25 import PageUnits
 from pipeline.reading.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Relevance, Reread
 from pipeline.work import Call
+from tests.support.waiting import soon
 
 FILLER = [
     f"Paragraph {i} writes of walks along the shore, of gulls, and of what the café serves in "
@@ -204,7 +204,7 @@ async def test_a_long_text_is_scored_the_same_wherever_time_ends_and_it_is_said(
 
     async def read(most: int) -> Relevance:
         reader = Reread(Blend(Stopping(most)), Pointing("nowhere"))
-        with Call(time.monotonic() + 2, light=True).running():
+        with Call(soon(2), light=True).running():
             return await reader.read(Question("Which walks does berth 7 have?"), [page])
 
     early, late = [await read(most) for most in (300, 700)]

@@ -6,7 +6,6 @@ import os
 import subprocess
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -42,6 +41,8 @@ class Engines:
     address: str = ""
     asked: list[dict[str, str]] = field(default_factory=list)
     """Parameters that `steady` got."""
+    hold: threading.Event = field(default_factory=threading.Event)
+    """What `fickle` is to answer slowly waits for it."""
 
 
 @pytest.fixture(scope="module")
@@ -69,7 +70,7 @@ def engines() -> Iterator[Engines]:
             elif "garbage" in query:
                 body = b"<html>"
             elif "slowly" in query:
-                time.sleep(2)
+                state.hold.wait()
             else:
                 status = next((code for code in (429, 403, 500) if str(code) in query), 200)
             try:
@@ -93,6 +94,7 @@ def engines() -> Iterator[Engines]:
     thread.start()
     state.address = f"http://127.0.0.1:{server.server_port}"
     yield state
+    state.hold.set()
     server.shutdown()
     server.server_close()
     thread.join()

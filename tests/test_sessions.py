@@ -2,7 +2,7 @@
 by its doors."""
 
 import json
-import time
+import secrets
 from pathlib import Path
 from typing import Any
 
@@ -211,7 +211,7 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
 def test_a_session_killed_at_random_moments_goes_on_and_asks_no_one_twice_for_what_was_stored(
     tmp_path: Path,
 ) -> None:
-    seed = time.time_ns()
+    seed = secrets.randbits(64)
     assert kill_runs(tmp_path, seed=seed, kills=10) == [], f"with seed {seed}"
 
 

@@ -79,13 +79,13 @@ def test_every_byte_on_stdout_is_protocol_until_the_process_ends_and_eof_ends_it
 
 
 NOISY = """
-import ctypes, sys, threading, time
+import ctypes, sys, threading
 def noise():
     native = ctypes.CDLL(None)
     while True:
         print("a banner")
         native.puts(b"a native banner")
-        time.sleep(0.005)
+        threading.Event().wait(0.005)
 threading.Thread(target=noise, daemon=True).start()
 from cli.command import main
 main(["serve"])

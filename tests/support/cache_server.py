@@ -4,7 +4,6 @@ test."""
 import shutil
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.extras import need
+from tests.support.waiting import wait_until
 
 PROGRAM = shutil.which("valkey-server") or shutil.which("redis-server")
 
@@ -48,13 +48,14 @@ class CacheServer:
         ]
         words = [PROGRAM, *own, "--appendonly", "no", *self.options]
         self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-        deadline = time.monotonic() + 20
-        while time.monotonic() < deadline:
-            with socket.socket() as probe:
-                if probe.connect_ex(("127.0.0.1", self.port)) == 0:
-                    return
+
+        def takes() -> bool:
+            assert self.process is not None
             assert self.process.poll() is None, "the cache server did not start"
-        raise AssertionError("the cache server took no connection")
+            with socket.socket() as probe:
+                return probe.connect_ex(("127.0.0.1", self.port)) == 0
+
+        wait_until(takes)
 
     def stop(self) -> None:
         """Kill it."""

@@ -12,12 +12,12 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from pathlib import Path
 from weakref import WeakKeyDictionary
 
-import anyio
 import httpx2
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from tests.support import LIBRARY, ROOT
+from tests.support.waiting import moment
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -158,5 +158,5 @@ async def ready(url: str) -> None:
             with suppress(httpx2.TransportError):
                 if (await http.get(f"{url}/readyz")).status_code == httpx2.codes.OK:
                     return
-            await anyio.sleep(0.1)  # as above
+            await moment()
     raise AssertionError("the server was never ready")

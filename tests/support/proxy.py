@@ -40,7 +40,7 @@ class Middle:
         head = (await reader.readuntil(b"\r\n\r\n")).decode()
         self.asked.append(head.split(" ")[1])
         if self.silent:
-            await asyncio.sleep(30)
+            await asyncio.Event().wait()
         known = not self.key or f"Proxy-Authorization: Basic {self.key}" in head
         answer = (
             self.answer

@@ -11,9 +11,8 @@ import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
@@ -23,6 +22,7 @@ import pytest
 
 from tests.support import ROOT
 from tests.support.extras import need
+from tests.support.waiting import wait_until
 
 START_SECONDS: Final = 60.0
 SUSPENSIONS: Final = (
@@ -171,12 +171,11 @@ def _running(
 def _wait_until_it_answers(
     http: httpx2.Client, url: str, process: subprocess.Popen[bytes], log: Path
 ) -> None:
-    until = time.monotonic() + START_SECONDS
-    while time.monotonic() < until and process.poll() is None:
-        try:
-            if http.get(url).status_code == 200:
-                return
-        except httpx2.HTTPError:
-            # No one listens yet; the server shows no other way that it is ready.
-            process.poll()
-    pytest.fail(f"the server did not start: {log.read_text(errors='replace')[-1_000:]}")
+    def answers() -> bool:
+        if process.poll() is not None:
+            pytest.fail(f"the server did not start: {log.read_text(errors='replace')[-1_000:]}")
+        with suppress(httpx2.HTTPError):  # nothing listens yet
+            return http.get(url).status_code == httpx2.codes.OK
+        return False
+
+    wait_until(answers)

@@ -103,7 +103,7 @@ class Site:
 
     async def _say(self, reply: Reply, writer: asyncio.StreamWriter) -> bool:
         if reply.silent:
-            await asyncio.sleep(60)
+            await asyncio.Event().wait()
         lines = [f"HTTP/1.1 {reply.status} Said", f"Content-Type: {reply.kind}"]
         lines += [f"{name}: {value}" for name, value in reply.headers.items()]
         if reply.stream is not None:
