@@ -33,8 +33,8 @@ import anyio
 from mcp import Client
 from mcp_types import TextContent
 
-from bench.answer_sets import Asked, QuestionSet
-from bench.answers import CACHE_BYTES, References, filled
+from bench.run import CACHE_BYTES, Baselines
+from bench.sets import Asked, QuestionSet
 from cache.store import open_stores
 from models.onnx import OnnxEmbedder
 from pipeline.cached_models import CachedEmbedder
@@ -654,7 +654,7 @@ async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
                 _holds,
                 {one.path.name: one.dump for one in made},
             )
-            references = References(of, folder, embedder)
+            baselines = Baselines(of, folder, embedder)
             reported = {
                 "cache": str(top / "cache"),
                 "folders": str(folder),
@@ -666,7 +666,7 @@ async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
                     for place in Random(f"{form}{number}").sample(
                         range(len(one.things)), 2
                     ):
-                        await _ask(client, references, one, place, row, misses=misses)
+                        await _ask(client, baselines, one, place, row, misses=misses)
             print(
                 f"{form:10}{FILES:6}{row.asked:7}{row.shown:8}{row.naive:8}{row.placed:8}",
                 flush=True,
@@ -677,7 +677,7 @@ async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
 
 async def _ask(
     client: Client,
-    references: References,
+    baselines: Baselines,
     one: Made,
     place: int,
     row: Shown,
@@ -699,10 +699,8 @@ async def _ask(
         print(
             f"\nMISS {one.path.name} {question}\n  gold {gold} at {one.places[place]}\n{text}"
         )
-    parts, _ = await references.naive(
-        Asked(question, "", question, ((gold,),), one.path.name)
-    )
-    naive = "\n".join(parts[: filled(parts, TOKENS)])
+    asked = Asked(question, "", question, ((gold,),), one.path.name)
+    naive = await baselines.naive(asked, TOKENS)
     row.naive += _near(one.things[place].name, gold, naive)
 
 

@@ -1,14 +1,14 @@
 """Real pages, mutated: pruning must neither crash nor go over its budget, nor write
 HTML that does not nest.
 
-    PYTHONPATH=. python -m bench.html --fuzz 20000
+    python -m bench.html_budgets 20000
 
-Not for: cleaning (`bench/html_fuzz.py`), quality (`bench/html.py`), or shapes made to
-be slow."""
+Not for: cleaning (`bench/html_fuzz.py`), or shapes made to be slow (`bench/growth.py`)."""
 
 import asyncio
 import random
 import re
+import sys
 import time
 from collections.abc import Sequence
 from typing import Final
@@ -182,3 +182,7 @@ def fuzz(cases: int, *, seed: int = 0) -> int:
         f"{cases} cases from seed {seed}, {wrong} wrong, {time.monotonic() - begin:.0f} s"
     )
     return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(fuzz(int((sys.argv[1:] or ["200"])[0])))

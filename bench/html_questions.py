@@ -1,5 +1,5 @@
 """Questions on real pages, and whether what was kept of a page answers them: what
-`bench.html` measures with.
+`bench/run.py` and others measure with.
 
     PYTHONPATH=. python -m bench.html_questions        how many questions there are, and how many are held aside
 

@@ -14,12 +14,14 @@ alone are printed. readability-lxml is read where it can be imported
 (`PYTHONPATH=.:FOLDER`). Not for: questions and budgets (`bench/html.py`)."""
 
 import argparse
+import asyncio
 import gzip
 import importlib
 import json
 import re
 import sys
 import time
+import zlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,9 +33,18 @@ import numpy as np
 import trafilatura
 from selectolax.lexbor import LexborHTMLParser
 
-from bench.html_clean import DATA, is_held, labels, plain_form
+from bench.html_questions import DATA
+from pipeline.document.page import Page
+from pipeline.html.document import read_document
+from pipeline.prune.prune import PruneOptions, prune
+from pipeline.question.question import Question
+from pipeline.reading.relevance import Blend
 
-SHARED: Final = DATA.parent / "main_content"
+PAGES: Final = DATA / "pages"
+SHARED: Final = DATA / "main_content"
+WORDS: Final = 20
+"""Words from which a labelled main text is one."""
+UNBOUNDED: Final = 10_000_000
 LEAST: Final = {"aeb": 0.93, "mozilla": 0.92}
 """Least F1 of a set, in both halves."""
 RECALL: Final = 0.94
@@ -67,12 +78,18 @@ class Labelled:
 
 def labelled_pages() -> list[Labelled]:
     """Return the pages of all sets."""
-    pages = [
-        Labelled(
-            name, f"wcxb {label.kind}", DATA / f"{name}.html.gz", label.main, label.held
-        )
-        for name, label in sorted(labels().items())
-    ]
+    pages = []
+    for line in (PAGES / "wcxb.jsonl").read_text("utf-8").splitlines():
+        row = json.loads(line)
+        main = row["ground_truth"].get("main_content") or ""
+        if len(_WORD.findall(main)) >= WORDS:
+            kind, held = (
+                row["type"]["primary"],
+                is_held(urlsplit(row["url"]).hostname or ""),
+            )
+            file = PAGES / f"{row['page']}.html.gz"
+            pages.append(Labelled(row["page"], f"wcxb {kind}", file, main, held))
+    pages.sort(key=lambda page: page.name)
     for line in (SHARED / "pages.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
         name = row["page"]
@@ -90,10 +107,25 @@ def labelled_pages() -> list[Labelled]:
     return pages
 
 
+def is_held(site: str) -> bool:
+    """Whether a site is held aside."""
+    return zlib.crc32(site.removeprefix("www.").encode()) % 2 == 1
+
+
+def plain_form(html: str) -> str:
+    """Return the main content of a page as the query-less form shows it."""
+    document = read_document(Page("u", "u", "", html, "text/html"))
+    options = PruneOptions(max_tokens=UNBOUNDED, format="text")
+    result = asyncio.run(
+        prune([document], Question(""), options=options, reader=Blend(None))
+    )
+    return "\n".join(page.text for page in result.pages)
+
+
 def readers() -> Mapping[str, Callable[[str], str]]:
     """Return ours and what else reads main content here."""
     found: dict[str, Callable[[str], str]] = {
-        "ours": lambda html: plain_form(html, "text")[0],
+        "ours": plain_form,
         "trafilatura": lambda html: trafilatura.extract(html) or "",
         "body": _body,
     }

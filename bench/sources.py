@@ -27,7 +27,6 @@ import anyio
 from bench.formats import checked as formats_checked
 from bench.loopback import listening
 from bench.providers import OWN, SCHOLARLY, SHARED, Reply, fault_table, misjudged
-from bench.sites import checked as sites_checked
 from errors import SourceError
 from extras.forge import forge_at
 from pipeline.fetch.client import open_fetcher
@@ -279,7 +278,6 @@ PARTS: Final[dict[str, Callable[[], tuple[int, list[str]]]]] = {
     "providers": providers,
     "forges": forges,
     "formats": formats_checked,
-    "sites": sites_checked,
 }
 
 

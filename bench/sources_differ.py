@@ -22,7 +22,6 @@ from typing import Any, Final
 import anyio
 from mcp import Client
 
-from bench.library288 import ask
 from server.app import build_server
 from server.settings import read_settings
 
@@ -100,7 +99,8 @@ async def asked(client: Client, folder: Path, row: Row, max_tokens: int) -> str:
         (folder / f"source{number:02}.txt").write_text(document["text"], "utf-8")
     arguments = {"question": row["question"], "max_tokens": max_tokens}
     files = sorted(map(str, folder.iterdir()))
-    return await ask(client, "extract_relevant", sources=files, **arguments)
+    result = await client.call_tool("extract_relevant", {"sources": files, **arguments})
+    return "\n".join(part.text for part in result.content if part.type == "text")
 
 
 async def main() -> None:

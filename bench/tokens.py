@@ -4,8 +4,7 @@ real texts, and its speed.
 `python -m bench.tokens --models` compares with OpenAI's cl100k_base and o200k_base; the
 package bpe-openai, which holds both tables, must be installed. Without the option only
 the speed is measured. `--check` exits 1 when counting is slow or a ratio to cl100k_base
-leaves its bounds. Of answers, `python -m bench.html --check` prints how many are as
-near."""
+leaves its bounds."""
 
 import argparse
 import gzip

@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from bench.injection_forms import ORDERS, reached
 from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from tests.support import Connect, Site, data_of, text_of
 from tests.support.attacks import HIDDEN_DOCX, HIDDEN_PDF, SCAN, UNSEEN_SCRIPTS
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
+from tests.support.orders import ORDERS, reached
 
 pytestmark = pytest.mark.anyio
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.unanswered import notes
+from bench.sets import notes
 from tests.support import Connect, text_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.anyio]

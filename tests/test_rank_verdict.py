@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 
 from bench.evidence import measure, read_cases
-from bench.extract import verdict
 from bench.html_questions import document, questions
 from bench.remembering import Remembering
-from models.onnx import OnnxEmbedder
+from models.onnx import OnnxEmbedder, OnnxReader
+from models.protocols import Embedder
 from pipeline.document.units import tag_sentences
 from pipeline.question.question import Question
-from pipeline.reading.bm25 import BM25, page_units
-from pipeline.reading.relevance import Blend
+from pipeline.reading.bm25 import BM25, PageUnits, page_units
+from pipeline.reading.relevance import Blend, Reread
+from pipeline.reading.verdict import judge
 
 pytestmark = pytest.mark.slow
 
@@ -35,6 +36,15 @@ NONE_ELSEWHERE: Final = 0.3
 .34)."""
 FALSE_NONE_OF_TABLES: Final = 0.2
 """32 questions: .16 was measured, .31 where words that choose among rows are looked for in them."""
+
+
+READER: Final = OnnxReader()
+
+
+async def verdict(request: str, page: PageUnits, embedder: Embedder) -> str:
+    """Return what a tool would say of a page alone."""
+    reading = await Reread(Blend(embedder), READER).read(Question(request), [page])
+    return judge(Question(request), reading).word
 
 
 @pytest.mark.anyio

@@ -24,7 +24,7 @@ from readers.page import Document
 Standing = Literal["verbatim", "near", "nowhere"]
 ALIKE: Final = 0.6
 """Share of words in common, in order, from which a passage is what was meant; of 300
-made drafts' invented quotations none comes near it (`python -m bench.claims`)."""
+made drafts' invented quotations none comes near it (docs/log.md)."""
 COMPARED_PLACES: Final = 3
 """Places of a source that are compared word by word: those with most of the quotation's
 words in line."""

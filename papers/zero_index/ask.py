@@ -79,7 +79,7 @@ ASK_FROM: Final = NONE / 2
 """Confidence of the gate below which no model is asked, since a call takes seconds."""
 VOTE_LIFT: Final = 0.25
 """What a vote of 1 adds to a sentence, as a share of the best score. SmolLM2 of 135
-million parameters, the one model measured (`python -m bench.asking`), orders HotpotQA
+million parameters, the one model measured (docs/log.md), orders HotpotQA
 worse at any lift from .1 on (R-precision .69 -> .61 and below); at .25 its share of
 gold within 256 tokens is level with the rules' (.83; tags .89), and from .5 on it
 falls."""

@@ -37,7 +37,7 @@ WORDS: Final = 5
 """Maximum words of a theme."""
 LIKE_SCORE: Final = 0.5
 """Minimum z-score of the mean similarity of two groups to be one theme. On the folder
-`house` of bench/overviews.py .3 to .6 give its seven themes, 0 joins three, 1 parts
+`house` (docs/log.md) .3 to .6 give its seven themes, 0 joins three, 1 parts
 one."""
 THEME_GROUPS: Final = 400
 """Groups that themes are made of; of more documents the nearest are put together first,

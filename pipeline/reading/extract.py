@@ -212,7 +212,7 @@ are not a choice."""
 EXTREME_LIFT: Final = 0.9
 """Part of the distance to the best score that the extremes of a column gain which the
 question names; not all of it, so that lifted rows stay in their own order (`python -m
-bench.extract_tables`)."""
+bench run tables`)."""
 UNNAMED: Final = 0.6
 """Part that a table's ends gain for "first" and "last", and extremes of columns that
 are not named ("the shortest song" means one headed Length). With more, timetables crowd

@@ -28,7 +28,7 @@ from pipeline.text.words import (
 )
 from readers.page import Verdict as Word
 
-# Fitted by `python -m bench.extract --fit` on the half of ../shared/data/evidence called `tuned`,
+# Fitted by `python -m train.verdict` on the half of ../shared/data/evidence called `tuned`,
 # the sample library's dev questions, and the dev part of the reader's questions with their twins;
 # negatives besides are unanswerable questions, pages without the answering paragraph, and other
 # pages, which count a quarter for what a reader read. Order: constant, unit, names, length, cosine.
