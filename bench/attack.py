@@ -9,7 +9,7 @@
 Groups are those of `docs/security.md`, with at least as many tries as the set that was
 tried from outside. Tries are drawn by `--seed` and their number, so that a fault comes
 again. Nothing leaves loopback, and nothing needs root: what does is listed as skipped
-with its reason. Not for: orders in pages about the question (`bench/injection.py`), nor
+with its reason. Not for: orders in pages about the question, nor
 what a test says about one case (`tests/test_attacks.py`, `tests/test_outside.py`)."""
 
 import argparse

@@ -1,7 +1,7 @@
 """Requests with the sentences that answer them (../shared/data/evidence), and how a
 ranking of sentences is measured.
 
-What `bench/extract.py` and `bench/asking.py` share. Not for: measuring by itself.
+What `train/verdict.py` and a test share. Not for: measuring by itself.
 """
 
 import json

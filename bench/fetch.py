@@ -7,7 +7,7 @@ hits, decoding, documents, memory.
 The server runs in a process of its own and waits 50 ms before each answer, as a near
 site does. What does not wait (the store, decoding, conversion) is measured in
 processor time, the rest by the clock: on a machine busy with other work its bars say
-nothing. Not for: cleaning and pruning (`bench/html.py`), or the network."""
+nothing. Not for: cleaning and pruning (`bench/run.py`), or the network."""
 
 import argparse
 import asyncio

@@ -8,9 +8,9 @@ budget and `LABEL_TOKENS` a passage."""
 from collections.abc import Sequence
 from typing import Final
 
-from readers.page import Document
 from pipeline.reading.reading import Reading
 from pipeline.text.tokens import count_each
+from readers.page import Document
 
 FRAME_SHARE: Final = 0.12
 LABEL_TOKENS: Final = 6

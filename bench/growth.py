@@ -31,10 +31,10 @@ from selectolax.lexbor import LexborHTMLParser
 
 from papers.raptor.cluster import cluster
 from pipeline.document.units import split_sentences
-from pipeline.html.clean import clean
-from pipeline.read.secrets import is_secret
-from pipeline.read.sniff import decode
-from pipeline.read.unpack import unpacked
+from readers.html.clean import clean
+from readers.secrets import is_secret
+from readers.sniff import decode
+from readers.unpack import unpacked
 from server.app import build_server
 from server.settings import read_settings
 from tests.support import SHARED, text_of

@@ -3,7 +3,7 @@
 PYTHONPATH=. python -m bench.html_fuzz 20000
 
 Real pages are read from ../shared/data/pages where they are; otherwise only the
-fragments below are mutated. Not for: timing (`bench/html_clean.py`)."""
+fragments below are mutated. Not for: timing (`bench/growth.py`)."""
 
 import asyncio
 import gzip

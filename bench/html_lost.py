@@ -9,7 +9,7 @@ The reference is `innerText` with the page's scripts barred and all opened that 
 its own markup (`html_lost.js`); nothing is asked of our own cleaning. Chromium's
 answers are kept in `bench/out/lost`. Sites are parted by the CRC-32 of their host,
 Wikipedia's pages by that of their name; of the half held aside only totals are printed.
-Not for: main text (`bench/html_clean.py`), questions (`bench/html.py`)."""
+Not for: main text (`bench/main_content.py`), questions (`bench/run.py`)."""
 
 import argparse
 import gzip

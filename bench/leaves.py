@@ -5,8 +5,8 @@ the index, summaries.
         segment,density,summarise] [--limit 20]
 
 On the sample library, or a folder as `bench.eval` takes it, and in its table.
-Boundaries on foreign articles (`bench/steps.py`) and trees of the meetings
-(`bench/raptor_written.py`) are measured there."""
+Boundaries on foreign articles (`bench/eval.py`) and trees of the meetings
+(`bench/eval.py`) are measured there."""
 
 import math
 import random

@@ -12,7 +12,7 @@ HAProxy has N servers that share one cache server. One of them is killed every f
 seconds and started again. A call may be asked twice, and its answer must be the one
 that the question had before; then the cache server is gone for `--away S` seconds.
 `--fair N` lets one caller ask N times alone, then while another caller has 64 calls.
-Not for: how good answers are (`bench/research.py`)."""
+Not for: how good answers are (`bench/run.py`)."""
 
 import argparse
 import http.client

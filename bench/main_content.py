@@ -11,7 +11,7 @@ page. Precision, recall and F1 over words, each as often unchanged there (multis
 what is shown against the labelled text; mean over pages. What is shown is the whole
 first answer, without a budget. Sites whose CRC-32 is odd are held aside: of them means
 alone are printed. readability-lxml is read where it can be imported
-(`PYTHONPATH=.:FOLDER`). Not for: questions and budgets (`bench/html.py`)."""
+(`PYTHONPATH=.:FOLDER`). Not for: questions and budgets (`bench/run.py`)."""
 
 import argparse
 import asyncio
@@ -34,11 +34,11 @@ import trafilatura
 from selectolax.lexbor import LexborHTMLParser
 
 from bench.html_questions import DATA
-from pipeline.document.page import Page
-from pipeline.html.document import read_document
 from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
+from readers.html.document import read_document
+from readers.page import Page
 
 PAGES: Final = DATA / "pages"
 SHARED: Final = DATA / "main_content"

@@ -7,7 +7,7 @@ question counts as answered when one of its gold answers is in the text that cam
 The baseline of the same run is the head of the page's text, cut at the same budget.
 `--check` is the quick form; it exits 1 when a bar falls short. How it starts and ends
 on each transport comes first (`bench/mcp_ends.py`). Not for: parts alone, or the sample
-library (`bench/research.py`)."""
+library (`bench/run.py`)."""
 
 import argparse
 import gzip

@@ -5,7 +5,7 @@
     python -m bench mutate --map                     first: notes which tests run which functions (a run of `make test`)
 
 Each change is made in a clone of the last commit, and the test files that run the changed
-function are run until one fails (`build/covers.json`, made by `--map`); without that file
+function are run until one fails (noted by `--map`); without that file
 those that import the module, or what imports it. `killed`: a test fails. `survived`: none
 does. `suspect`: it survived and moves a bound by one or a limit of size or time, which may
 change nothing that can be seen; someone looks at it. A lot that is to count is drawn by a

@@ -3,7 +3,7 @@ almost answers, and how many there are of each kind.
 
     python -m bench.pairs    looks each gold text up on its page, too (needs ../shared/data)
 
-Not for: asking the questions (`bench/answers.py`), or whether a twin is truly
+Not for: asking the questions (`bench/run.py`), or whether a twin is truly
 unanswered, which takes a reader (`bench/asked/README.md` says how it was tried)."""
 
 import json

@@ -1,7 +1,7 @@
 """Trees of the sets of `bench.longdoc`, asked in every way that `bench.raptor`
 compares.
 
-Not for: sizes and costs (`bench/raptor_sizes.py`).
+Not for: sizes and costs (`bench/growth.py`).
 """
 
 from collections.abc import Mapping, Sequence

@@ -42,14 +42,14 @@ from cache.store import open_stores
 from models.onnx import OnnxEmbedder, OnnxReader
 from models.protocols import Embedder, Window
 from pipeline.cached_models import CachedEmbedder
-from pipeline.document.page import Document
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats, standardise
 from pipeline.reading.extract import read_documents
 from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.tokens import count_each, count_tokens
+from readers.html.document import read_document
+from readers.page import Document
 from server.app import build_server
 from server.settings import read_settings
 from tools.common.answer import data_of
@@ -513,7 +513,7 @@ def auc(upper: Sequence[float], lower: Sequence[float]) -> float:
 
 
 async def twins(questions: QuestionSet, tool: str) -> list[str]:
-    """Return how verdicts and confidence tell questions from their twins, by kind of twin."""
+    """Return how verdicts and confidence separate questions from their twins."""
     paired = [question for question in questions.asked if question.twin]
     both = [
         *paired,

@@ -7,7 +7,7 @@ it is meant to beat.
 Ranking and parser need ../shared/data and are left out with a word where it is absent.
 Ranking: the rule was chosen on the half of the questions with an even hash, both halves
 are shown; its paper form has BM25 or the same blend as ours for a scorer. Not for:
-answers (`bench/research.py`)."""
+answers (`bench/run.py`)."""
 
 import argparse
 import hashlib

@@ -6,7 +6,7 @@ and pages on loopback. All pages must be revalidated (`no-cache`), so that only 
 session can spare a request. It kills the server with -9 at ten random moments of ten
 questions of one session; then it asks pairs of questions on the sample library, the
 second as a follow-up and by itself. `--check` is the quick form; it exits 1 when a bar
-falls short. Not for: how good answers are (`bench/research.py`)."""
+falls short. Not for: how good answers are (`bench/run.py`)."""
 
 import argparse
 import json

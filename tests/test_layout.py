@@ -152,7 +152,7 @@ CLOCKS = re.compile(
     r"\btime\.(?:monotonic|perf_counter|process_time|thread_time|sleep|time_ns)\b|\btime\.time\(|"
     r"\b(?:anyio|asyncio)\.(?:sleep\((?!0\))|current_time)|\bget_(?:running|event)_loop\(\)\.time"
 )
-"""What reads a clock or sleeps. `time.time` handed to what is tested is no reading."""
+"""What reads a clock or sleeps; to hand `time.time` to what is tested does neither."""
 WITH_CLOCKS = {
     "tests/support/waiting.py": "the one home of waits for other processes and sockets",
     "tests/support/quick.py": "`make times` measures which tests are slow; no test asserts it",

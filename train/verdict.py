@@ -20,11 +20,11 @@ from bench.remembering import Remembering
 from models.onnx import OnnxEmbedder, OnnxReader
 from pipeline.document.units import tag_sentences
 from pipeline.fetch.files import read_file
-from pipeline.html.document import read_document
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, PageUnits, page_units
 from pipeline.reading.relevance import Blend, Reader, Reread
 from pipeline.reading.verdict import as_row, confidence_of, read_features
+from readers.html.document import read_document
 from train.reader.data import own_rows
 
 EVIDENCE: Final = (

@@ -53,7 +53,7 @@ async def until(holds: Callable[[], object]) -> None:
 
 
 def wait_until(holds: Callable[[], object]) -> None:
-    """The same as `until` for a test without a loop."""
+    """`until`, for a test without a loop."""
     for _ in range(LOOKS):
         if holds():
             return
