@@ -1,7 +1,8 @@
 """Writes the tables of README.md and docs/figures.md, and says which are too old.
 
     python -m bench figures                    names the tables, each with its age
-    python -m bench figures door490 library    measures these and writes them into their documents
+    python -m bench figures door490 library    measures these, and writes all tables of
+                                               their commands into the documents
     python -m bench figures --check            exit code 1 where a table is missing, was made by another
                                                command, or is too old
 
@@ -106,35 +107,37 @@ def faults(table: Table) -> Iterator[str]:
         yield f"{table.name}: {age} days old by what it measures"
 
 
-def measured(table: Table) -> str:
-    """Run the command of a table; return the table.
-
-    Raises RuntimeError where it fails or prints none."""
-    command = [sys.executable, "-m", *table.command.split()]
+def output(command: str) -> list[str]:
+    """Return the lines that a command of a table prints."""
     done = subprocess.run(  # noqa: S603  ours
-        command, cwd=ROOT, stdout=subprocess.PIPE, text=True, check=False
+        [sys.executable, "-m", *command.split()],
+        cwd=ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=False,
     )
+    return [line.rstrip() for line in done.stdout.splitlines()]
+
+
+def write(table: Table, printed: Sequence[str]) -> None:
+    """Write a table into its document, of the lines that its command printed.
+
+    Raises RuntimeError where there are none, or no place for them."""
     wanted = re.compile(table.lines or r"\|")
-    lines = [line.rstrip() for line in done.stdout.splitlines() if wanted.match(line)]
+    lines = [line for line in printed if wanted.match(line)]
     if not lines:
-        raise RuntimeError(
-            f"{table.command} printed no table, exit code {done.returncode}"
-        )
-    return "\n".join(lines if not table.lines else ["```text", *lines, "```"])
-
-
-def write(table: Table) -> None:
-    """Measure a table and write it into its document."""
-    commit, today = (
-        git("rev-parse", "--short=8", "HEAD"),
-        git("log", "-1", "--format=%cs"),
+        raise RuntimeError(f"{table.command} printed no table")
+    body = lines if lines[0].startswith("|") else ["```text", *lines, "```"]
+    commit, today = (git("log", "-1", f"--format={what}") for what in ("%h", "%cs"))
+    record = (
+        f"`python -m {table.command}`, commit {commit}, {today}. "
+        f"Chosen on its data: {table.chosen}."
     )
-    body = measured(table)
-    record = f"`python -m {table.command}`, commit {commit}, {today}. Chosen on its data: {table.chosen}."
     text, pattern = table.place()
     if not pattern.search(text):
         raise RuntimeError(f"{table.document} has no place for {table.name}")
-    text = pattern.sub(lambda found: f"{found[1]}{body}\n\n{record}\n{found[3]}", text)
+    block = "\n".join([*body, "", record, ""])
+    text = pattern.sub(lambda found: f"{found[1]}{block}{found[3]}", text)
     (ROOT / table.document).write_text(text, encoding="utf-8")
 
 
@@ -151,9 +154,12 @@ def main(words: Sequence[str] | None = None) -> int:
         "--check", action="store_true", help="exit code 1 where one is too old"
     )
     wanted = parser.parse_args(words)
-    for name in wanted.tables:
-        write(known[name])
-        print(f"{name}: written into {known[name].document}", flush=True)
+    for command in dict.fromkeys(known[name].command for name in wanted.tables):
+        printed = output(command)
+        for table in known.values():
+            if table.command == command:
+                write(table, printed)
+                print(f"{table.name}: written into {table.document}", flush=True)
     if wanted.tables and not wanted.check:
         return 0
     wrong = [line for table in known.values() for line in faults(table)]

@@ -38,7 +38,7 @@ ROOT: Final = Path(__file__).resolve().parents[1]
 COVERS: Final = ROOT / "build" / "covers.json"
 LEAST: Final = 0.9
 """Share of mutants that tests must notice."""
-FILES: Final = 12
+FILES: Final = 8
 """Test files that a mutant is tried on, those that run least else first."""
 SECONDS: Final = 900
 """Of all tests of one mutant; one that hangs is killed by its time."""

@@ -479,7 +479,11 @@ def table(found: Sequence[Given], by: str = "") -> list[str]:
                 lambda rows: wide(row.shown for row in rows),
             )
         for other in others:
-            line(f"— {other}", answered, partial(_beside, other))
+            line(
+                f"— {', '.join(filter(None, (other, part)))}",
+                answered,
+                partial(_beside, other),
+            )
         if answered and not part:
             for other in others:
                 line(f"— more than {other}", answered, partial(difference, other))
