@@ -152,7 +152,7 @@ def test_a_question_is_asked_and_its_evidence_picked_by_keyboard_alone(page: Any
 
 
 @slow
-def test_a_failure_says_why_a_partial_answer_what_is_missing_and_an_empty_one_that_nothing_answers(
+def test_a_card_says_what_failed_what_is_missing_and_that_nothing_answers(
     page: Any,
 ) -> None:
     gone = str(LIBRARY / "gone.html")

@@ -115,7 +115,7 @@ def test_words_of_strangers_are_words_in_every_field_of_an_answer(
 
 
 @pytest.mark.slow
-def test_a_host_that_says_neither_the_tool_nor_that_it_shows_apps_is_drawn_the_same_cards(
+def test_a_host_that_names_neither_tool_nor_apps_is_drawn_the_same_cards(
     browser: Any, cache_folder: Path
 ) -> None:
     with hosted(browser, cache_folder, tool="", declared=False) as host:

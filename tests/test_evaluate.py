@@ -190,7 +190,7 @@ def test_figures_of_a_known_model_come_out_as_counted_by_hand(
     ]
 
 
-def test_a_generator_is_asked_for_lines_only_in_the_way_that_is_set_and_once_a_question(
+def test_a_generator_is_asked_once_a_question_in_the_way_that_is_set(
     tmp_path: Path, data: Path, remote: Remote
 ) -> None:
     said = {"message": {"role": "assistant", "content": '{"lines": []}'}, "finish_reason": "stop"}
@@ -206,7 +206,7 @@ def test_a_generator_is_asked_for_lines_only_in_the_way_that_is_set_and_once_a_q
     assert 0 < len(asked) <= len(QUESTIONS)
 
 
-def test_a_model_that_fails_is_a_count_with_its_reason_and_never_a_figure_of_the_rules_alone(
+def test_a_failing_model_is_counted_with_its_reason_and_is_no_figure(
     tmp_path: Path, data: Path, remote: Remote
 ) -> None:
     remote.will(

@@ -47,7 +47,7 @@ def filled(
     )
 
 
-def test_what_several_pages_have_letter_by_letter_is_shown_once_with_its_other_places() -> None:
+def test_equal_text_of_several_pages_is_shown_once_with_its_other_places() -> None:
     found = filled(
         page("https://a.example/1", SAME, AND),
         page("https://b.example/2", "Another page writes of boats and of ropes.", AND, SAME),
@@ -224,9 +224,7 @@ def test_a_listing_that_fits_is_quoted_whole_and_in_its_lines() -> None:
     assert f"Marr.\n{LAMP}\n\ndepth_of_basin_0 = sound(basin=0)\n\n{LIGHT}" in text
 
 
-def test_a_listing_that_does_not_fit_is_cut_at_its_end_and_the_lines_that_follow_are_counted() -> (
-    None
-):
+def test_a_long_listing_is_cut_at_its_end_and_the_lines_left_are_counted() -> None:
     document, scores = listing(300)
     text = filled(document, scores=scores, open_end=True).shown.text
     assert LAMP in text
@@ -245,7 +243,7 @@ def test_items_that_another_passage_shows_are_not_counted_as_left_out() -> None:
     assert counts == [14, 4]
 
 
-def test_neighbours_of_two_slides_are_two_passages_each_with_the_rows_of_its_own_table() -> None:
+def test_two_slides_are_two_passages_each_with_rows_of_its_own_table() -> None:
     slide = (
         '<section data-place="slide={0}"><h2>Lock '
         "{0}</h2><table><tr><th>Fact</th><th>Value</th></tr>"
@@ -260,7 +258,7 @@ def test_neighbours_of_two_slides_are_two_passages_each_with_the_rows_of_its_own
     assert "more row" not in found
 
 
-def test_header_rows_that_are_read_as_one_stand_once_and_a_row_of_another_table_stays() -> None:
+def test_joined_header_rows_are_shown_once_and_another_tables_row_stays() -> None:
     html = """<main><table><tr><td>Map | North</td><td>Chart | 12</td></table><table>
     <thead><tr><th rowspan=2>Model<th colspan=2>Optics<tr><th>Field<th>Focus</thead>
     <tbody><tr><td>Fen<td>138 m<td>1.7 m<tr><td>Rill<td>131 m<td>2.1 m</tbody></table></main>"""

@@ -193,7 +193,7 @@ def test_each_extra_whose_import_fails_turns_a_run_red(asking: Path, tmp_path: P
     assert run.stdout.count(f"E   ImportError: {CAUSE}") == 3 * len(PACKAGES)
 
 
-def test_an_extra_that_is_not_installed_skips_its_tests_by_name_and_is_red_where_nothing_may_be_skipped(
+def test_a_missing_extra_skips_its_tests_by_name_and_is_red_with_no_skips(
     asking: Path, tmp_path: Path
 ) -> None:
     away = without(tmp_path / "away", *PACKAGES)
@@ -295,7 +295,7 @@ def test_a_file_of_which_a_test_was_skipped_is_run_again_whole(tmp_path: Path) -
     assert "1 passed, 2 skipped" in pytest_run(tmp_path, tmp_path, "--complete", str(record)).stdout
 
 
-def test_two_processes_record_each_test_once_leave_out_what_was_proved_and_refuse_skips(
+def test_two_processes_record_each_test_once_and_leave_out_what_was_proved(
     tmp_path: Path,
 ) -> None:
     slow = "import pytest\npytestmark = pytest.mark.slow\n"

@@ -176,7 +176,7 @@ def test_translated_addresses_are_read_as_the_examples_of_the_rfc(
     assert translated(IPv6Address(written), IPv6Network(prefix)) == IPv4Address("192.0.2.33")
 
 
-def test_without_a_setting_every_translated_address_is_refused_and_metadata_always_is() -> None:
+def test_translated_addresses_need_a_setting_and_metadata_is_always_refused() -> None:
     assert "IPv4 inside IPv6" in refusal(IPv6Address("64:ff9b::8.8.8.8"), LIMITS)
     opened = FetchLimits(nat64=(IPv6Network("64:ff9b::/96"),), allow_loopback=True)
     assert refusal(IPv6Address("64:ff9b::8.8.8.8"), opened) == ""

@@ -421,7 +421,7 @@ async def test_files_are_fetched_below_the_roots_and_a_forgotten_scheme_is_repor
 
 
 @pytest.mark.anyio
-async def test_a_file_is_converted_again_only_when_it_was_written_again_and_stays_out_of_caches_that_others_read(
+async def test_a_file_is_converted_once_a_writing_and_stays_out_of_shared_caches(
     tmp_path: Path,
 ) -> None:
     path, store = (

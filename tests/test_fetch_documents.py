@@ -134,9 +134,7 @@ def test_a_slow_pdf_keeps_what_was_read_in_time() -> None:
     assert made.unread.startswith("pages ") and made.unread.endswith(" to 400 of 400")
 
 
-def test_many_pdfs_at_once_are_read_to_their_ends_because_each_has_processor_time_of_its_own() -> (
-    None
-):
+def test_many_pdfs_at_once_each_have_processor_time_of_their_own() -> None:
     body = make_pdf(
         [[(f"Words of line {n} on this page.", 11) for n in range(60)] for _ in range(12)]
     )
@@ -163,7 +161,7 @@ def test_a_damaged_pdf_is_read_or_refused_and_never_crashes(
 
 
 @pytest.mark.parametrize(("creator", "author"), [("A. Bonin", "A. Bonin"), ("python-docx", "")])
-def test_a_word_file_keeps_headings_and_title_and_takes_no_tool_for_an_author_and_no_template_for_a_date(
+def test_a_word_file_keeps_headings_and_takes_no_tool_for_an_author(
     creator: str, author: str
 ) -> None:
     core = (

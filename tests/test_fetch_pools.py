@@ -87,9 +87,7 @@ async def test_of_a_hundred_sites_the_connections_of_the_last_64_stay_open() -> 
         assert server.opened == 101
 
 
-async def test_a_site_that_is_still_answering_keeps_its_connection_however_many_others_are_asked() -> (
-    None
-):
+async def test_a_site_that_still_answers_keeps_its_connection_beside_many_others() -> None:
     async with counted() as slow, counted() as quick, open_fetcher(LIMITS, pages=None) as fetcher:
         slow.hold.clear()
         async with anyio.create_task_group() as tasks:

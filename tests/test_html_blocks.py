@@ -313,7 +313,7 @@ def test_headings_of_real_pages_keep_their_sections(shared: Path) -> None:
         assert lost.total() <= 0.02 * words.total() + 5
 
 
-def test_the_heading_of_one_article_of_several_does_not_name_what_the_next_begins_with() -> None:
+def test_one_articles_heading_does_not_name_what_the_next_begins_with() -> None:
     names = ("Dune", "Ember", "Fjord")
     cards = "".join(
         f"<article><p>By Mill House</p><h2>{name} kettle</h2><p>{name} costs 30 crowns</p></article>"

@@ -401,9 +401,7 @@ def test_time_grows_no_faster_than_a_hostile_page(shape: str) -> None:
         assert depth(clean(SHAPES[shape](80_000))) <= 260
 
 
-def test_comments_are_not_counted_as_tags_so_that_a_page_full_of_them_keeps_what_its_buttons_open() -> (
-    None
-):
+def test_a_page_full_of_comments_keeps_what_its_buttons_open() -> None:
     answer = (
         '<button aria-controls="a">More</button><i></i><div id="a" hidden><p>The answer '
         "is here.</p></div>"
@@ -529,7 +527,7 @@ def test_streamed_segments_stand_in_their_place_instead_of_what_waited_there() -
     assert text_of(clean(page)).split() == ["first", "second", "third", "last"]
 
 
-def test_shadow_roots_are_read_before_what_they_are_filled_with_and_scripts_name_none() -> None:
+def test_shadow_roots_are_read_before_their_filling_and_scripts_name_none() -> None:
     page = (
         "<script>var a = '<template shadowrootmode=open>'</script><!-- <template "
         "shadowrootmode=open> -->"

@@ -125,9 +125,7 @@ async def test_what_is_between_the_title_and_where_the_second_reader_begins_is_c
     assert "members hear first" not in text
 
 
-async def test_what_is_below_a_picture_is_the_next_part_where_the_second_reader_has_the_text_alone() -> (
-    None
-):
+async def test_below_a_picture_is_the_next_part_where_another_reader_has_the_text() -> None:
     picture = (
         "<figure><img src=a.png><figcaption>A hand with a lantern in it, at low "
         "tide.</figcaption></figure>"
@@ -171,9 +169,7 @@ async def test_credits_in_the_box_of_the_title_are_the_next_part() -> None:
     assert "filed under" in await shown(html, part=2)
 
 
-async def test_teasers_are_the_next_part_however_many_below_a_story_and_content_without_one() -> (
-    None
-):
+async def test_teasers_below_a_story_are_the_next_part_and_alone_are_content() -> None:
     teasers = "".join(
         f"<li><div><h3>Wreck {n} is seen again</h3><p>Divers who went down to wreck {n} at low "
         f"water brought up a bell, a plate, and a bottle of wine that was still sealed.</p></div>"
@@ -194,9 +190,7 @@ async def test_a_table_below_a_heading_that_leads_on_is_content() -> None:
     assert "One account" not in await shown(html)
 
 
-async def test_comments_below_an_article_are_the_next_part_and_those_of_a_thread_are_content() -> (
-    None
-):
+async def test_comments_below_an_article_are_the_next_part_those_of_a_thread_content() -> None:
     said = (
         "<p>I rowed there with my father, and the third lamp had no glass at all that winter.</p>"
     )

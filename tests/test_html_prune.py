@@ -174,7 +174,7 @@ async def test_a_budget_too_small_for_any_unit_still_gives_its_beginning() -> No
 
 
 @pytest.mark.parametrize("form", FORMS)
-async def test_a_page_that_begins_with_a_word_over_the_budget_gives_the_beginning_of_the_word(
+async def test_a_first_word_over_the_budget_is_cut(
     form: Form,
 ) -> None:
     for word in ("a" * 700, "&lt;" * 300, "天" * 400):
@@ -249,9 +249,7 @@ async def test_rows_of_a_table_without_header_cells_stand_on_one_line() -> None:
     assert "Spokane | Armstrong" in result.pages[0].text
 
 
-async def test_an_aside_that_holds_the_whole_page_is_content_and_the_navigation_in_it_is_not() -> (
-    None
-):
+async def test_an_aside_around_the_whole_page_is_content_but_not_its_navigation() -> None:
     story = "<p>Rivers carry water from the mountains down to the wide sea.</p>" * 20
     result = await pruned(
         "", 1000, html=f"<aside>{story}<nav><p>Terms of service and prices</nav></aside>"
@@ -290,9 +288,7 @@ async def test_a_style_or_a_sentence_that_names_furniture_in_passing_does_not_ma
     assert len(main_of(f"<main>{STORY * 3}<div class='page-footer'>{STORY}</div></main>")) == 3
 
 
-async def test_an_element_with_most_of_the_running_text_of_the_main_part_is_content_whatever_its_name() -> (
-    None
-):
+async def test_an_element_with_most_of_the_main_text_is_content_whatever_its_name() -> None:
     assert (
         len(
             main_of(
@@ -323,9 +319,7 @@ async def test_a_list_of_headlines_keeps_them() -> None:
     assert not any("Home" in text for text in texts)
 
 
-async def test_a_page_wrapped_in_names_of_furniture_is_read_without_its_navigation_and_footer() -> (
-    None
-):
+async def test_a_page_wrapped_in_furniture_is_read_without_navigation_and_footer() -> None:
     menu = "<nav><p>All of our great products and services in one place for you to see</p></nav>"
     page = (
         f"<div class=sidebar>{menu}{STORY}</div><div class=popup>{STORY}</div><footer><p>Terms "

@@ -71,9 +71,7 @@ def test_rows_stand_under_header_caption_and_group_and_pipes_in_cells_are_escape
     )
 
 
-def test_html_closes_every_cell_row_and_item_so_that_converters_to_markdown_read_tables_and_lists() -> (
-    None
-):
+def test_html_closes_every_cell_row_and_item() -> None:
     html = written(TABLE, ("Volga", "Ural"), Style("html"))
     assert html.endswith(
         "<table><tr><th></th><th>km|mi</th><th>Sea</th></tr><tr><td>Volga</td><td>3531</td><td>Caspian</td></tr>"

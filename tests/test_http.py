@@ -159,7 +159,7 @@ async def test_a_session_answers_only_the_token_that_opened_it(cache_folder: Pat
             assert (await post("mine", listing, session)).status_code == 200
 
 
-async def test_without_sessions_a_client_of_2025_needs_no_balancer_that_keeps_it_to_one_server(
+async def test_without_sessions_a_client_of_2025_may_ask_any_server(
     cache_folder: Path,
 ) -> None:
     with served(cache_folder, http="stateless=1") as (_, url):

@@ -47,7 +47,7 @@ async def test_a_fixed_token_lets_in_and_nothing_else_does(cache_folder: Path) -
         assert "erry" in text_of(answer)
 
 
-async def test_a_caller_over_the_rate_is_reported_how_long_to_wait_and_another_is_not_held_up(
+async def test_a_caller_over_the_rate_reads_how_long_to_wait_and_holds_up_no_other(
     cache_folder: Path,
 ) -> None:
     with served(cache_folder, http_tokens="one,two", http="rate=5") as (_, url):

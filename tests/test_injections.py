@@ -356,7 +356,7 @@ async def test_the_result_counts_what_was_hidden(connect: Connect, site: Site) -
 
 
 @pytest.mark.parametrize("tool", ["extract_relevant", "raptor_query", "fetch_and_prune_html"])
-async def test_a_prompt_injection_off_the_subject_is_no_filling_and_its_absence_is_reported(
+async def test_an_injection_off_the_subject_is_left_out_and_that_is_reported(
     connect: Connect, site: Site, tool: str
 ) -> None:
     url = site.put(

@@ -312,7 +312,7 @@ def test_a_further_install_is_refused_for_what_the_kept_settings_do_not_allow(
     assert read(home / FILES["cursor"])["mcpServers"]["winnow"]["env"] == {}
 
 
-def test_a_folder_is_added_to_the_list_that_is_there_and_to_the_file_of_a_project_alone(
+def test_a_folder_is_added_to_the_list_or_to_a_projects_file_alone(
     install: Run, home: Path, tmp_path: Path
 ) -> None:
     (other := tmp_path / "other").mkdir()
@@ -370,7 +370,7 @@ def test_a_project_gets_its_own_file_where_the_client_has_one(install: Run, tmp_
     assert "--scope" in refused.stderr
 
 
-def test_the_doctor_names_the_clients_that_have_winnow_and_what_is_wrong_with_an_entry(
+def test_the_doctor_names_clients_that_have_winnow_and_wrong_entries(
     install: Run, home: Path, doctor: Callable[..., str]
 ) -> None:
     assert "winnow install CLIENT" in doctor()

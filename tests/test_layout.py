@@ -153,6 +153,7 @@ CLOCKS = re.compile(
     r"\b(?:anyio|asyncio)\.(?:sleep\((?!0\))|current_time)|\bget_(?:running|event)_loop\(\)\.time"
 )
 """What reads a clock or sleeps; to hand `time.time` to what is tested does neither."""
+MOST_NAME = 80
 WITH_CLOCKS = {
     "tests/support/waiting.py": "the one home of waits for other processes and sockets",
     "tests/support/quick.py": "`make times` measures which tests are slow; no test asserts it",
@@ -166,3 +167,12 @@ def test_no_test_reads_a_clock_or_sleeps() -> None:
         if CLOCKS.search(path.read_text(encoding="utf-8"))
     }
     assert reading - {"tests/test_layout.py"} == set(WITH_CLOCKS)
+
+
+def test_names_of_tests_are_at_most_80_characters() -> None:
+    names = [
+        name
+        for path in (ROOT / "tests").glob("test_*.py")
+        for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
+    ]
+    assert [name for name in names if len(name) > MOST_NAME] == []

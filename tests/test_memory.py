@@ -64,7 +64,7 @@ print(resident() - before)
 """
 
 
-def test_room_of_a_large_page_is_the_systems_again_in_a_server_and_not_in_plain_python() -> None:
+def test_a_server_gives_the_room_of_a_large_page_back() -> None:
     if not sys.platform.startswith("linux"):
         pytest.skip("the bound is glibc's")
 

@@ -118,7 +118,7 @@ async def test_models_with_a_state_or_a_window_score_as_whole_prompts_do(shaped:
     assert np.isfinite(judged).all()
 
 
-async def test_models_with_a_state_or_a_window_write_the_same_after_a_beginning_that_was_kept(
+async def test_models_with_state_or_window_write_the_same_after_a_kept_beginning(
     shaped: Path,
 ) -> None:
     async def reported(model: LlamaGenerator, end: str) -> str:

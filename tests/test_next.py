@@ -131,7 +131,7 @@ async def test_a_source_that_was_late_is_answered_by_the_same_call_again(
     ("question", "section"),
     [("What are the exit values of skiff?", True), ("Which value means a late tide?", False)],
 )
-async def test_a_section_that_the_question_names_is_offered_where_the_answer_ends_inside_it(
+async def test_a_named_section_is_offered_where_the_answer_ends_inside_it(
     connect: Connect, tmp_path: Path, question: str, section: bool
 ) -> None:
     values = "\n".join(f"- {n} - the skiff exits where tide {n} is late" for n in range(60))

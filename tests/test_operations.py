@@ -23,7 +23,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 PLACE = "Zanzibar"
 
 
-async def test_the_log_has_a_line_for_each_call_with_its_request_and_no_word_of_question_or_page(
+async def test_the_log_has_a_line_a_call_and_no_word_of_question_or_page(
     cache_folder: Path, site: Site, tmp_path: Path
 ) -> None:
     page = site.put("/quiet", f"<p>The ferry to {PLACE} leaves at noon, every day of the year.</p>")

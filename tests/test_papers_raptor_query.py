@@ -257,7 +257,7 @@ PHRASINGS = (
 
 
 @pytest.mark.parametrize("half", [0, 1], ids=["words were chosen on these", "held aside"])
-def test_questions_about_the_whole_are_distinguished_from_those_about_a_part_in_every_language(
+def test_questions_about_the_whole_are_known_in_every_language(
     half: int,
 ) -> None:
     rows = [line.split("\t") for line in PHRASINGS]
@@ -277,9 +277,7 @@ def test_words_of_its_title_do_not_narrow_a_question_about_the_whole() -> None:
     assert not is_broad("What is new in Python 3.11?", release)
 
 
-def test_a_lift_raises_units_beside_good_ones_but_none_over_the_best_and_not_over_page_borders() -> (
-    None
-):
+def test_a_lift_raises_neighbours_but_not_over_the_best_or_page_borders() -> None:
     values = np.zeros(180, dtype=np.float32)
     values[[10, 12, 14, 80]] = 0.9, 1.0, 0.9, 0.95
     documents = [page_of([f"This is line {i}." for i in range(4)], "a")] * 3

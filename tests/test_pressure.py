@@ -53,7 +53,7 @@ async def quiet(waited: float, what: str) -> None:
     """Listen to nothing."""
 
 
-async def test_calls_beyond_the_places_wait_and_say_so_or_are_refused_at_once_with_different_times_to_come_again(
+async def test_calls_beyond_the_places_wait_or_are_refused_with_different_times(
     connect: Connect, site: Site
 ) -> None:
     ended: list[CallToolResult] = []
@@ -150,7 +150,7 @@ async def test_a_caller_of_whom_no_call_runs_begins_at_once_though_another_has_e
         let_go.set()
 
 
-async def test_beside_a_caller_with_one_call_another_with_many_has_one_piece_of_work_at_a_time(
+async def test_a_caller_with_many_calls_has_one_piece_of_work_beside_another(
     anyio_backend: str,
 ) -> None:
     admission = Admission(places=4)

@@ -25,9 +25,7 @@ UNNAMED: Final = (0.9, 600)
 
 
 @pytest.mark.nightly
-async def test_gold_answers_are_in_the_evidence_and_what_nothing_answers_is_not_called_answered() -> (
-    None
-):
+async def test_gold_is_in_the_evidence_and_what_nothing_answers_is_not_answered() -> None:
     found = await measure(read_set("library_dev"), ["research"], list(LIBRARY))
     for budget, floor in LIBRARY.items():
         rows = [row for row in found if row.budget == budget]

@@ -83,7 +83,7 @@ async def test_pages_that_answer_are_kept_and_pages_that_do_not_are_none(shared:
 
 @pytest.mark.anyio
 @pytest.mark.nightly
-async def test_a_question_that_chooses_among_a_tables_rows_is_kept_on_its_page_and_none_on_another(
+async def test_a_question_about_table_rows_is_kept_on_its_page_and_none_elsewhere(
     shared: Path,
 ) -> None:
     assert shared.is_dir()

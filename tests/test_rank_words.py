@@ -148,7 +148,7 @@ def test_words_of_all_languages_are_those_of_each_and_an_unknown_language_has_no
     assert words("stop", "xx") == words("no such section") == frozenset()
 
 
-def test_whole_words_are_found_and_never_inside_others_unless_the_script_has_no_blanks() -> None:
+def test_whole_words_are_not_found_inside_others_where_a_script_has_blanks() -> None:
     pattern = whole_words({"up to date", "date", "今天", "오늘"})
     assert pattern.findall("updated up  to date, date; 我今天去 오늘은") == [
         "up  to date",

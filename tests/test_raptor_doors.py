@@ -153,7 +153,7 @@ async def test_a_question_about_a_folder_is_answered_with_a_line_a_theme(
 
 @pytest.mark.anyio
 @pytest.mark.parametrize("budget", [30, 100, 2000])
-async def test_an_overview_keeps_its_budget_and_uses_whole_sentences_where_there_are_no_headings(
+async def test_an_overview_keeps_its_budget_and_has_sentences_where_no_headings_are(
     budget: int,
 ) -> None:
     lines = [

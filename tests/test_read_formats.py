@@ -93,9 +93,7 @@ def test_slides_are_cited_by_number_with_titles_tables_and_notes() -> None:
     assert place(document, "larch") == "slide=1"
 
 
-def test_a_row_of_a_sheet_is_cited_by_its_cells_and_rows_that_follow_each_other_by_their_range() -> (
-    None
-):
+def test_a_row_of_a_sheet_is_cited_by_its_cells_and_several_by_their_range() -> None:
     document = read(xlsx(CELLS), "a.xlsx")
     assert place(document, "Pell | 41") == "Costs!A4:B4"
     assert place(document, "Pell | 41\nBrod | 17.5") == "Costs!A4:B5"
@@ -125,7 +123,7 @@ def test_what_a_file_hides_from_its_readers_is_left_out_and_reported() -> None:
     assert read(book, "a.epub").text == "Boats."
 
 
-def test_pictures_of_a_book_that_say_nothing_are_counted_and_ornaments_and_covers_are_not() -> None:
+def test_silent_pictures_of_a_book_are_counted_but_not_ornaments_and_covers() -> None:
     book = epub(
         {
             "cover.xhtml": '<img src="cover.png"/>',
@@ -158,7 +156,7 @@ def test_chapters_cells_messages_and_times_are_places() -> None:
     assert place(tolls, "Brod") == "row=3"
 
 
-def test_mail_shows_who_wrote_what_and_names_what_is_attached_without_loading_anything(
+def test_mail_shows_who_wrote_what_and_names_attachments_and_loads_nothing(
     tmp_path: Path,
 ) -> None:
     message = eml("plain twin")

@@ -96,7 +96,7 @@ def test_clauses_have_the_numbers_that_word_shows() -> None:
     )
 
 
-def test_headings_are_known_by_the_style_that_theirs_is_based_on_and_by_outline_level() -> None:
+def test_headings_are_known_by_their_base_style_and_by_outline_level() -> None:
     styles = TITLED.format(id="H2", inner='<w:name w:val="heading 2"/>')
     styles += TITLED.format(id="Own", inner='<w:name w:val="Yard"/><w:basedOn w:val="H2"/>')
     styles += TITLED.format(

@@ -73,7 +73,7 @@ async def test_every_handle_that_a_dead_replica_returned_the_other_goes_on_with(
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])
-async def test_a_replica_killed_in_the_middle_of_calls_costs_each_at_most_one_retry_and_may_come_back(
+async def test_a_killed_replica_costs_each_call_at_most_one_retry_and_may_come_back(
     replicas: Replicas, site: Site, mode: str
 ) -> None:
     for number in (0, 1):

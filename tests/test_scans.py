@@ -167,7 +167,7 @@ def test_print_in_a_writing_that_the_recogniser_does_not_know_is_said_and_never_
         read(scanned(UNKNOWN[language], font="sans"), "a.png")
 
 
-def test_beside_print_that_was_read_lines_in_an_unknown_writing_are_reported_as_unread() -> None:
+def test_lines_in_an_unknown_writing_beside_print_are_reported_as_unread() -> None:
     page = read(scanned([*HARBOUR, "", *UNKNOWN["Russian"][:2]], kind="PDF", font="sans"), "a.pdf")
     assert "41.5 metres deep" in page.html
     assert "2 lines of text that OCR could not read" in page.unread
@@ -203,7 +203,7 @@ def test_an_image_of_more_pixels_than_a_sheet_has_is_refused_before_it_is_decode
 
 
 @pytest.mark.anyio
-async def test_a_folder_is_searched_for_the_words_of_scans_once_its_other_documents_are_read(
+async def test_words_of_scans_are_searched_once_other_documents_are_read(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "a-scan.pdf").write_bytes(scanned(kind="PDF"))

@@ -327,7 +327,7 @@ def test_a_provider_beside_answers_for_a_web_that_fails() -> None:
     assert [outcome.status for outcome in found.outcomes] == ["blocked", "ok"]
 
 
-def test_what_a_models_queries_find_takes_a_third_of_the_places_however_many_they_are() -> None:
+def test_a_models_queries_take_a_third_of_the_places_however_many_they_are() -> None:
     found = {
         "lake": tuple(hit(f"https://a.org/{n}") for n in range(6)),
         "guess": tuple(hit(f"https://b.org/{n}") for n in range(6)),

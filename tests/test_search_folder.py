@@ -633,7 +633,7 @@ def mixed(tmp_path: Path) -> Path:
 
 @pytest.mark.slow
 @pytest.mark.anyio
-async def test_notes_beside_a_long_document_answer_at_once_and_it_is_counted_behind_the_answer(
+async def test_notes_answer_at_once_and_a_long_document_is_counted_after_the_answer(
     mixed: Path, store: Store, index: Path
 ) -> None:
     async with aclosing(Converter(store, processes=1)) as converter:

@@ -113,7 +113,7 @@ def test_files_of_patterns_say_what_is_no_document(tmp_path: Path, case: str) ->
     assert (listing.ignored > 0) == (len(kept) < len(IGNORED["nothing"][1]))
 
 
-def test_own_patterns_overrule_those_of_git_and_of_programs_and_a_root_is_read_all_the_same(
+def test_own_patterns_overrule_those_of_git_and_programs_and_roots_are_read(
     tmp_path: Path,
 ) -> None:
     (built := tmp_path / "build").mkdir()

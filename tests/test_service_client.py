@@ -84,7 +84,7 @@ async def test_a_name_that_represents_this_machine_is_no_affair_of_the_proxy(
         assert proxy.asked == []
 
 
-async def test_what_is_for_the_web_goes_to_the_proxy_but_where_the_environment_says_otherwise(
+async def test_the_web_is_asked_by_the_proxy_but_where_the_environment_says_otherwise(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async with behind(monkeypatch, "http_proxy") as proxy:

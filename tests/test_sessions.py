@@ -122,7 +122,7 @@ async def test_a_further_question_fetches_no_page_twice_and_reports_what_is_new(
     assert (asked(site).count("/light"), asked(site).count("/keeper")) == (1, 1)
 
 
-async def test_a_page_that_was_read_answers_further_questions_though_no_search_finds_it_any_more(
+async def test_a_page_that_was_read_answers_though_no_search_finds_it_any_more(
     connect: Connect, site: Site, tmp_path: Path
 ) -> None:
     publish(site)
@@ -208,7 +208,7 @@ async def test_a_session_that_grows_over_its_cap_loses_its_oldest_questions(tmp_
 @pytest.mark.slow
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
-def test_a_session_killed_at_random_moments_goes_on_and_asks_no_one_twice_for_what_was_stored(
+def test_a_session_killed_at_random_goes_on_and_asks_nothing_twice(
     tmp_path: Path,
 ) -> None:
     seed = secrets.randbits(64)

@@ -61,7 +61,7 @@ def test_one_folder_that_is_missing_among_several_is_left_out_and_named(tmp_path
         ("WINNOW_PROXY_RESOLVES", "WINNOW_PROXY"),
     ],
 )
-def test_a_variable_that_left_is_refused_where_ignoring_it_would_weaken_what_was_asked(
+def test_a_variable_that_left_is_refused_where_ignoring_it_weakens_a_wish(
     variable: str, instead: str
 ) -> None:
     with pytest.raises(UsageError, match=f"{variable} is no longer a setting") as refused:
@@ -118,7 +118,7 @@ def test_a_secret_is_never_shown_with_the_settings() -> None:
     )
 
 
-def test_the_password_of_a_search_engine_is_a_secret_whether_its_address_is_right_or_not() -> None:
+def test_a_search_engines_password_is_secret_though_its_address_is_wrong() -> None:
     settings = read_settings({"searxng": "http://ann:p@ssw0rd@127.0.0.1:8888/search"}, {})
     assert settings.searxng == "http://ann:p@ssw0rd@127.0.0.1:8888/search"
     assert "ssw0rd" not in repr(settings)

@@ -108,7 +108,7 @@ def test_what_libraries_print_while_it_serves_never_reaches_the_wire(cache_folde
 
 
 @needs_llama
-def test_models_in_processes_of_their_own_leave_the_wire_clean_and_end_with_the_server(
+def test_models_in_own_processes_leave_the_wire_clean_and_end_with_the_server(
     tmp_path: Path, shared: Path
 ) -> None:
     weights = shared / "models"

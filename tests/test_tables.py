@@ -77,7 +77,7 @@ async def test_a_query_of_a_table_returns_its_rows(
     assert [row for row in rows if row not in text] == []
 
 
-async def test_tables_of_several_sources_are_joined_and_numbers_and_dates_read_as_their_language_has_them(
+async def test_tables_of_several_sources_are_joined_and_numbers_read_by_language(
     connect: Connect, folder: Path
 ) -> None:
     query = (
