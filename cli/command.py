@@ -28,7 +28,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
     argv = sys.argv[1:] if argv is None else argv
     _open_streams(wire=argv[:1] == ["serve"])
     try:
-        parser, commands = _parser()
+        parser, commands = command_line()
         if argv and not argv[0].startswith("-") and argv[0] not in commands:
             hint = did_you_mean(argv[0], commands).strip() or "See winnow --help."
             raise UsageError(f"unknown command {argv[0]!r}.", hint=hint)
@@ -81,7 +81,8 @@ def _given(args: argparse.Namespace) -> dict[str, str]:
     return overrides
 
 
-def _parser() -> tuple[argparse.ArgumentParser, list[str]]:
+def command_line() -> tuple[argparse.ArgumentParser, list[str]]:
+    """Return the parser of the command line, and the names of its commands."""
     common = argparse.ArgumentParser(add_help=False)
     common.add_argument("--json", action="store_true", help="print one JSON object")
     common.add_argument(

@@ -4,10 +4,13 @@ Models, cache and folders as the server opens them; then wheels, extras, browser
 clients, providers.
 """
 
+import argparse
 import importlib
 import logging
+import platform
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import filterfalse
 from typing import Final
 
 import anyio
@@ -33,7 +36,13 @@ from pipeline.session.export import exports
 from readers.converted import can_recognise
 from seams import faults as faults_of_others
 from server.clients import service_client
-from server.settings import Settings, folder_list, survey_settings
+from server.settings import (
+    SETTINGS_TABLE,
+    Settings,
+    folder_list,
+    read_settings,
+    survey_settings,
+)
 from server.version import VERSION
 from server.wiring import KEYLESS_NOTICE, open_services, searched, without_faults
 
@@ -50,16 +59,33 @@ WHEELS: Final = {
 """Required compiled modules, and their packages."""
 
 
-async def doctor(overrides: Mapping[str, str], as_json: bool) -> int:
+PUBLIC_NAMES: Final = {
+    *(
+        "winnow",
+        "embedder",
+        "reader",
+        "reranker",
+        "generator",
+        "search providers",
+        "folders",
+    ),
+    *("search", "cache", "wheels", "extras", "scans", "browser", "cookies", "clients"),
+}
+"""Checks whose names are the same for everybody; others hold paths and addresses."""
+
+
+def doctor(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     """Check every part once and print the report; return 1 if a configured part fails.
 
     `overrides`: settings of the command line. Invalid settings are reported, and not used
     further.
     """
     settings, faults = survey_settings(overrides, listed=folder_list())
-    checks = await examine(settings, faults)
+    checks = anyio.run(examine, settings, faults)
     problems = [check.name for check in checks if not check.healthy]
-    if as_json:
+    if args.report:
+        print("\n".join(public_report(settings, checks)))
+    elif args.json:
         lines = {check.name: check.line for check in checks}
         print_json({**lines, "problems": problems})
     else:
@@ -69,6 +95,28 @@ async def doctor(overrides: Mapping[str, str], as_json: bool) -> int:
         count = len(problems) or "No"
         print(f"{count} problem{'s' * (count != 1)}")
     return FAILED if problems else OK
+
+
+def public_report(settings: Settings, checks: Sequence[Check]) -> list[str]:
+    """Return lines for an issue that anybody reads: versions, extras, names of settings
+    that are not the default, and which parts work; nothing that a person named."""
+    usual = read_settings({}, {})
+    names = [setting.name for setting in SETTINGS_TABLE]
+    public = PUBLIC_NAMES | {f"setting {name}" for name in names}
+    changed = [
+        name for name in names if getattr(settings, name) != getattr(usual, name)
+    ]
+    system = f"{sys.platform} {platform.machine()}"
+    return [
+        f"winnow {VERSION}, Python {platform.python_version()}, {system}",
+        f"extras: {', '.join(filterfalse(lacking, PACKAGES)) or 'none'}",
+        f"settings: {', '.join(changed) or 'none'}",
+        *(
+            f"{'works' if check.healthy else 'fails'}: "
+            f"{check.name if check.name in public else 'another part'}"
+            for check in checks
+        ),
+    ]
 
 
 async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list[Check]:

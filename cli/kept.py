@@ -4,11 +4,13 @@ sessions show|export|remove HANDLE`.
 Not for: continuing a session (`winnow research QUESTION --session HANDLE`), or naming
 one: its handle comes with its first answer."""
 
-from collections.abc import Iterator
+import argparse
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from cache.store import Stores, cache_trouble
 from cli.output import FAILED, OK, show
+from cli.subcommand import settings_from
 from errors import UsageError
 from pipeline.session.export import export
 from pipeline.session.session import (
@@ -17,53 +19,45 @@ from pipeline.session.session import (
     find_session,
     remove_session,
 )
-from server.settings import Settings
 from server.wiring import open_cache
 
 
 @contextmanager
-def _opened(settings: Settings) -> Iterator[Stores]:
-    stores = open_cache(settings)
+def _opened(overrides: Mapping[str, str]) -> Iterator[Stores]:
+    stores = open_cache(settings_from(overrides))
     try:
         yield stores
     finally:
         stores.close()
 
 
-def look_after_cache(settings: Settings, action: str, *, as_json: bool) -> int:
+def look_after_cache(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     """Print where the cache is, after emptying it for `clear`.
 
     Returns 1 if the cache cannot be used."""
-    with _opened(settings) as stores:
+    with _opened(overrides) as stores:
         report: dict[str, object] = {"path": stores.place}
-        if action == "clear":
+        if args.action == "clear":
             report["cleared"] = f"{stores.clear()} entries"
         if trouble := cache_trouble(stores.stats()):
             report["trouble"] = trouble
-    if action == "path" and not as_json:
+    if args.action == "path" and not args.json:
         print(stores.place)
     else:
-        show(report, as_json=as_json)
+        show(report, as_json=args.json)
     return FAILED if trouble else OK
 
 
-def look_after_sessions(
-    settings: Settings, action: str, handle: str, *, form: str, as_json: bool
-) -> int:
+def look_after_sessions(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     """Show, export or remove a session; raises `UsageError` for an unknown one."""
-    with _opened(settings) as stores:
-        session = _named(stores, handle)
-        if action == "remove":
+    with _opened(overrides) as stores:
+        session = _named(stores, args.handle)
+        if args.action == "remove":
             remove_session(stores, session)
-            show({"removed": session.handle}, as_json=as_json)
+            show({"removed": session.handle}, as_json=args.json)
         else:
-            print(
-                export(
-                    session,
-                    "json" if as_json else form if action == "export" else "markdown",
-                ),
-                end="",
-            )
+            form = args.format if args.action == "export" else "markdown"
+            print(export(session, "json" if args.json else form), end="")
     return OK
 
 

@@ -5,6 +5,7 @@ Only `pull` downloads. Not for: answering questions.
 
 import argparse
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, cast
@@ -12,6 +13,7 @@ from typing import Any, Final, cast
 import anyio
 
 from cli.output import OK, Check, for_person, print_json, show
+from cli.subcommand import settings_from
 from errors import UsageError, WinnowError
 from models.catalogue import MODELS, Offered, offered_models
 from models.choose import Chosen
@@ -34,7 +36,7 @@ PROBE: Final = "A ferry leaves the harbour at noon."
 Model = Embedder | CrossEncoder | Reranker | Generator
 
 
-def run_models(args: argparse.Namespace, settings: Settings) -> int:
+def run_models(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     """Run a `winnow models` command; return the exit code.
 
     Raises `UsageError` for `pull` or `remove` without a name, for an unknown name, and
@@ -51,6 +53,7 @@ def run_models(args: argparse.Namespace, settings: Settings) -> int:
         return _pull(offered_models(args.names), args)
     if args.action == "remove":
         return _remove(offered_models(args.names))
+    settings = settings_from(overrides)
     checks = anyio.run(partial(report_roles, settings, tried=False))
     show({check.name: check.line for check in checks}, as_json=args.json)
     return OK

@@ -18,7 +18,9 @@ from typing import Any, Final, get_type_hints
 
 from pydantic import BaseModel
 
+from docs.buttons import buttons
 from docs.constants import tables
+from docs.shell import shell_files
 from server.settings import SETTINGS_TABLE
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -82,6 +84,7 @@ def objects() -> str:
 def parts() -> dict[tuple[str, str], Callable[[], str]]:
     """Return what makes each part, by document and name."""
     return {
+        ("README.md", "buttons"): buttons,
         ("README.md", "tools"): tools_in_brief,
         ("docs/settings.md", "settings"): settings,
         ("docs/constants.md", "constants"): tables,
@@ -115,6 +118,15 @@ def with_lines(path: Path) -> str:
     return PLACED.sub(placed, path.read_text(encoding="utf-8"))
 
 
+def skills_of_the_plugin() -> dict[Path, str]:
+    """Return the copies of `skills/` in `plugin/`: clients copy that folder alone."""
+    skills = ROOT / "skills"
+    return {
+        ROOT / "plugin/skills" / path.relative_to(skills): path.read_text("utf-8")
+        for path in skills.glob("*/SKILL.md")
+    }
+
+
 def main() -> None:
     """Write the parts, or name those that differ from the code and leave with 1."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -133,11 +145,16 @@ def main() -> None:
             stale.append(f"{name}: {part}")
             if not args.check:
                 path.write_text(after, encoding="utf-8")
-    for path in (ROOT / "papers").rglob("README.md"):
-        after = with_lines(path)
-        if after != path.read_text(encoding="utf-8"):
+    whole = {
+        **{path: with_lines(path) for path in (ROOT / "papers").rglob("README.md")},
+        **skills_of_the_plugin(),
+        **shell_files(),
+    }
+    for path, after in whole.items():
+        if not path.exists() or after != path.read_text(encoding="utf-8"):
             stale.append(str(path.relative_to(ROOT)))
             if not args.check:
+                path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(after, encoding="utf-8")
     if args.check and stale:
         sys.exit(f"Not as the code is: {', '.join(stale)}. Run: python -m docs.build")

@@ -23,6 +23,7 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolResult,
     GetPromptResult,
+    Icon,
     InputRequiredResult,
 )
 from mcp_types import Tool as ListedTool
@@ -41,6 +42,7 @@ from server.process import (
 )
 from server.resources import offer_prompts, offer_resources
 from server.settings import Settings
+from server.skills import Skills
 from server.version import VERSION
 from tools.common.tool import OURS
 from tools.common.view import VIEW_URI, view_page
@@ -158,6 +160,14 @@ def build_server(
         "winnow",
         title="Winnow",
         description="The web and your own documents as small, cited evidence.",
+        website_url="https://winnow-mcp.github.io/winnow/",
+        icons=[
+            Icon(
+                src="https://raw.githubusercontent.com/winnow-mcp/winnow/main/deploy/icon.png",
+                mime_type="image/png",
+                sizes=["512x512"],
+            )
+        ],
         instructions=instructions(),
         version=VERSION,
         log_level=settings.log.level,
@@ -168,7 +178,7 @@ def build_server(
             )
         },
         subscriptions=False,
-        extensions=[apps],
+        extensions=[apps, Skills()],
         auth=auth,
         token_verifier=token_verifier,
     )

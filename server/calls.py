@@ -140,7 +140,6 @@ class JsonLines(logging.Formatter):
 
 _MEANT: Final = {
     "query": "question",
-    "request": "question",
     "q": "question",
     "prompt": "question",
     "urls": "sources",
@@ -151,7 +150,7 @@ _MEANT: Final = {
     "limit": "max_results",
     "top_k": "max_results",
 }
-"""Argument names that models guess or that were used before 0.1, and today's names."""
+"""Argument names that models guess, and today's names."""
 
 
 async def check_arguments(

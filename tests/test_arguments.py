@@ -60,7 +60,7 @@ async def test_an_unknown_name_is_refused_with_the_nearest_one(
         ),
         (
             "extract_relevant",
-            {"request": "When does the ferry to Skellmouth leave?", "sources": [TIMETABLE]},
+            {"prompt": "When does the ferry to Skellmouth leave?", "sources": [TIMETABLE]},
         ),
     ],
 )

@@ -33,10 +33,10 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_foreign_environment_gains_one_name_and_every_file_of_ours(wheel: Path) -> None:
     names = zipfile.ZipFile(wheel).namelist()
     tops = {name.split("/")[0] for name in names}
-    assert {top for top in tops if not top.endswith(".dist-info")} == {"winnow"}
+    assert {top for top in tops if not top.endswith((".dist-info", ".data"))} == {"winnow"}
     ours = {
         f"winnow/_app/{path.relative_to(ROOT).as_posix()}"
-        for folder in FOLDERS
+        for folder in (*FOLDERS, "skills")
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     } - {

@@ -13,9 +13,10 @@ def find_folders() -> None:
 
 
 def main() -> None:
-    """Run the command line."""
+    """Run the command line; without arguments serve, or show the help at a terminal."""
     find_folders()
     gc.disable()  # collections while modules are imported cost a tenth of the start
     from cli.command import main as run  # noqa: PLC0415  the path above must be set first
 
-    run()
+    at_terminal = sys.stdin and sys.stdin.isatty()
+    run(sys.argv[1:] or ["--help" if at_terminal else "serve"])

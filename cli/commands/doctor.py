@@ -1,23 +1,24 @@
 """`winnow doctor`: whether every part of an installation works."""
 
 import argparse
-from collections.abc import Mapping
 from typing import Final
-
-import anyio
 
 from cli.subcommand import Subcommand
 from seams import later
 
 
-def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
-    code: int = anyio.run(later("cli.doctor", "doctor"), overrides, args.json)
-    return code
+def _arguments(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--report",
+        action="store_true",
+        help="for an issue: versions and what works, nothing that is yours",
+    )
 
 
 COMMAND: Final = Subcommand(
     "doctor",
     help="check models, cache, folders, clients and search providers",
-    run=_run,
+    arguments=_arguments,
+    run=later("cli.doctor", "doctor"),
     place=80,
 )

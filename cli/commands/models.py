@@ -1,10 +1,9 @@
 """`winnow models`: the model of each role, and downloads."""
 
 import argparse
-from collections.abc import Mapping
 from typing import Final
 
-from cli.subcommand import Subcommand, settings_from
+from cli.subcommand import Subcommand
 from seams import later
 
 
@@ -28,15 +27,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
-    code: int = later("cli.models", "run_models")(args, settings_from(overrides))
-    return code
-
-
 COMMAND: Final = Subcommand(
     "models",
     help="show, list, pull or remove models",
     arguments=_arguments,
-    run=_run,
+    run=later("cli.models", "run_models"),
     place=30,
 )

@@ -1,10 +1,9 @@
 """`winnow sessions`: a research session of this machine, by its handle."""
 
 import argparse
-from collections.abc import Mapping
 from typing import Final
 
-from cli.subcommand import Subcommand, settings_from
+from cli.subcommand import Subcommand
 from seams import later
 
 
@@ -22,21 +21,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
-    code: int = later("cli.kept", "look_after_sessions")(
-        settings_from(overrides),
-        args.action,
-        args.handle,
-        form=args.format,
-        as_json=args.json,
-    )
-    return code
-
-
 COMMAND: Final = Subcommand(
     "sessions",
     help="show, export or remove a research session",
     arguments=_arguments,
-    run=_run,
+    run=later("cli.kept", "look_after_sessions"),
     place=50,
 )

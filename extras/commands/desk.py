@@ -1,12 +1,10 @@
 """`winnow desk`: a page in the browser to ask, and to view evidence."""
 
 import argparse
-from collections.abc import Mapping
 from typing import Final
 
 from cli.subcommand import Subcommand, port
 from seams import later
-from server.settings import read_settings
 
 
 def _arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,15 +16,6 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
-    code: int = later("extras.desk.serve", "serve_desk")(
-        read_settings(overrides),
-        port=args.port,
-        show=not args.no_browser,
-    )
-    return code
-
-
 COMMAND: Final = Subcommand(
     "desk",
     help=(
@@ -34,6 +23,6 @@ COMMAND: Final = Subcommand(
         "evidence, pages, trees and sessions"
     ),
     arguments=_arguments,
-    run=_run,
+    run=later("extras.desk.serve", "serve_desk"),
     place=70,
 )

@@ -1,7 +1,6 @@
 """`winnow install CLIENT`: Winnow in a client's configuration."""
 
 import argparse
-from collections.abc import Mapping
 from typing import Final
 
 from cli.subcommand import Subcommand
@@ -34,16 +33,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
-    code: int = later("extras.install.install", "install")(args, overrides)
-    return code
-
-
 COMMAND: Final = Subcommand(
     "install",
     help="add Winnow to a client's configuration",
     arguments=_arguments,
-    run=_run,
+    run=later("extras.install.install", "install"),
     checks=later("extras.install.install", "client_checks"),
     place=60,
 )

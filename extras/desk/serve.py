@@ -6,6 +6,7 @@ have another Host or Origin. Not for: the page (`page.py`), or serving clients
 (`extras/http/`).
 """
 
+import argparse
 import base64
 import hashlib
 import hmac
@@ -13,7 +14,7 @@ import json
 import re
 import secrets
 import webbrowser
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from typing import Any, Final
@@ -36,7 +37,7 @@ from cli.output import FAILED, OK
 from extras.desk.page import desk_html
 from extras.http.serve import listen
 from server.app import build_server
-from server.settings import Settings, for_a_person
+from server.settings import Settings, for_a_person, read_settings
 
 Emit = Callable[[str, object], Awaitable[None]]
 
@@ -50,18 +51,19 @@ _HEADERS: Final = {
 }
 
 
-def serve_desk(settings: Settings, *, port: int, show: bool) -> int:
-    """Serve the desk until a signal; with `show`, open it in the default browser.
+def serve_desk(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
+    """Serve the desk until a signal; open it in the default browser if wanted.
 
     Returns `FAILED` if the server did not start. Raises `WinnowError` if the
     port is not available.
     """
-    with listen(HOST, port) as listening:
+    settings = read_settings(overrides)
+    with listen(HOST, args.port) as listening:
         port = listening.getsockname()[1]
         token = secrets.token_urlsafe()
         url = f"http://{HOST}:{port}/{token}/"
         print(f"The desk is at {url} until Ctrl-C.", flush=True)
-        if show:
+        if not args.no_browser:
             webbrowser.open(url)
         app = build_desk(settings, token=token, port=port)
         server = uvicorn.Server(

@@ -77,7 +77,8 @@ def install(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
             print(_shown(change, (_settings_in(environment_before), overrides)))
     if args.dry_run:
         return OK
-    if not (args.yes or _agreed(" and ".join(str(change.path) for change in changes))):
+    files = " and ".join(str(change.path) for change in changes)
+    if not (args.yes or _agreed(f"Write this to {files}?")):
         print("Nothing was changed.", file=sys.stderr)
         return USAGE
     # 3. Write it.
@@ -86,6 +87,31 @@ def install(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     done = "removed" if args.undo else "added"
     print(f"{path}: Winnow was {done}. Quit {args.client} completely and restart it.")
     return OK
+
+
+def uninstall(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
+    """Take Winnow out of every client of this account, then delete the cache that is
+    where it is by default, and the list of folders, each after asking; return 0."""
+    undo = {"scope": "user", "undo": True, "dry_run": False, "folder": None}
+    for name in filter(_entry_in, CLIENTS):
+        install(argparse.Namespace(client=name, yes=args.yes, **undo), {})
+    for path in (read_settings({}, {}).cache, folder_list()):
+        if path.exists() and (args.yes or _agreed(f"Delete {path}?")):
+            shutil.rmtree(path) if path.is_dir() else path.unlink()
+            print(f"{path}: deleted.")
+    print(
+        "Then remove the program as you installed it: pipx uninstall winnow-mcp, "
+        "uv tool uninstall winnow-mcp or pip uninstall winnow-mcp."
+    )
+    return OK
+
+
+def _entry_in(name: str) -> Json:
+    """Return Winnow's entry in a client's configuration of this account, {} if it has
+    none; raises `UsageError` for a file that cannot be read."""
+    key = CLIENTS[name].key
+    entry: Json = _read(file_of(name, "user"), key).get(key, {}).get(ENTRY_NAME, {})
+    return entry
 
 
 class _Change(NamedTuple):
@@ -116,12 +142,11 @@ def client_checks() -> list[Check]:
     """Return the clients with Winnow in their user's configuration, and a failed check
     for each in which its command is gone or its file cannot be read."""
     ready, broken = [], []
-    for name, client in CLIENTS.items():
-        path = file_of(name, "user")
+    for name in CLIENTS:
         try:
-            entry = _read(path, client.key).get(client.key, {}).get(ENTRY_NAME)
-        except UsageError:
-            broken.append(Check(f"client {name}", f"{path} cannot be read", False))
+            entry = _entry_in(name)
+        except UsageError as error:
+            broken.append(Check(f"client {name}", error.what, False))
             continue
         command = Path(str(entry.get("command"))) if entry else None
         if command and command.is_absolute() and not command.exists():
@@ -257,8 +282,8 @@ def _without_secrets(text: str, overrides: Mapping[str, str]) -> str:
     return text
 
 
-def _agreed(files: str) -> bool:
-    """Ask the user for confirmation; return False without a terminal, and for any
+def _agreed(question: str) -> bool:
+    """Ask the user `question`; return False without a terminal, and for any
     answer but y or yes."""
     if not sys.stdin.isatty():
         print(
@@ -267,7 +292,7 @@ def _agreed(files: str) -> bool:
             file=sys.stderr,
         )
         return False
-    return input(f"Write this to {files}? [y/N] ").strip().lower() in ("y", "yes")
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
 
 
 def _write(change: _Change) -> None:
