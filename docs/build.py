@@ -19,6 +19,7 @@ from typing import Any, Final, get_type_hints
 from pydantic import BaseModel
 
 from docs.buttons import buttons
+from docs.client_pages import client_sections
 from docs.constants import tables
 from docs.shell import shell_files
 from server.settings import SETTINGS_TABLE
@@ -85,6 +86,7 @@ def parts() -> dict[tuple[str, str], Callable[[], str]]:
     """Return what makes each part, by document and name."""
     return {
         ("README.md", "buttons"): buttons,
+        ("docs/clients.md", "clients"): client_sections,
         ("README.md", "tools"): tools_in_brief,
         ("docs/settings.md", "settings"): settings,
         ("docs/constants.md", "constants"): tables,

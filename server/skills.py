@@ -19,8 +19,8 @@ from mcp_types import (
 )
 
 SKILLS: Final = Path(__file__).parents[1] / "skills"
-_DAY: Final = timedelta(days=1) // timedelta(milliseconds=1)
-_SHARED: Final = {"resultType": "complete", "ttlMs": _DAY, "cacheScope": "public"}
+_DAY_MS: Final = timedelta(days=1) // timedelta(milliseconds=1)
+_SHARED: Final = {"resultType": "complete", "ttlMs": _DAY_MS, "cacheScope": "public"}
 
 
 class Skills(Extension):

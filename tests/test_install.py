@@ -3,6 +3,7 @@ is undone."""
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -13,8 +14,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from cli.doctor import WHEELS, check_wheels
-from errors import how_to_add
-from tests.support import LIBRARY, ROOT, text_of
+from errors import SourceError, how_to_add
+from extras.install.update import update
+from server.version import VERSION
+from tests.support import LIBRARY, ROOT, Site, text_of
 from tests.support.commands import run_command
 from tests.support.extras import need
 
@@ -440,6 +443,102 @@ def test_the_doctor_names_a_variable_that_is_no_setting_and_the_nearest_that_is_
         "✗ WINNOW_FOLDER: It is not a setting and is ignored. Did you mean WINNOW_FOLDERS?"
         in reported
     )
+
+
+def test_the_doctors_report_for_an_issue_holds_nothing_that_a_person_named(
+    doctor: Callable[..., str], install: Run, home: Path, tmp_path: Path
+) -> None:
+    (secret := tmp_path / "divorce-papers").mkdir()
+    (home / ".cursor").mkdir(parents=True)
+    (home / ".cursor/mcp.json").write_text("not JSON", encoding="utf-8")
+    private = {
+        "WINNOW_FOLDERS": f"{secret}{os.pathsep}{tmp_path / 'tax-2025'}",
+        "WINNOW_KEYS": "brave=BSA-s3cret",
+        "WINNOW_SEARXNG": "http://me:pass@127.0.0.1:9/private",
+        "WINNOW_ACME_PLAN": "takeover",
+        "WINNOW_SECONDS": "soon-s3cret",
+    }
+    said = doctor("--report", code=1, variables=private)
+    for word in ("divorce", "tax-2025", "s3cret", "me:pass", "ACME", "127.0.0.1", str(home)):
+        assert word not in said, word
+    assert str(tmp_path) not in said
+    lines = said.splitlines()
+    assert re.fullmatch(r"winnow \d+\.\d+\.\d+, Python 3\.\d+\.\d+\S*, \w+ \w+", lines[0])
+    assert "keys" in lines[2].removeprefix("settings: ").split(", ")
+    assert "fails: setting seconds" in lines
+    assert {line.partition(": ")[0] for line in lines[3:]} == {"works", "fails"}
+    # What it counts is what the whole report counts.
+    whole = doctor(code=1, variables=private)
+    assert said.count("fails: ") == whole.count("✗")
+
+
+def uninstall(environment: dict[str, str], *given: str) -> subprocess.CompletedProcess[str]:
+    """Run `winnow uninstall` in a new process: a copy would have the cache folder of the person who
+    runs the tests as its default."""
+    command = [sys.executable, "-m", "server", "uninstall", *given]
+    return subprocess.run(
+        command,
+        cwd=ROOT,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_uninstall_takes_winnow_out_of_every_client_with_what_it_stored(
+    install: Run, home: Path, plain: dict[str, str]
+) -> None:
+    (home / ".claude.json").parent.mkdir(parents=True)
+    (home / ".claude.json").write_text('{"mcpServers": {"other": {"command": "x"}}}', "utf-8")
+    for client in ("claude-code", "cursor"):
+        install(client, "--yes", "--folder", str(LIBRARY))
+    cache = home / ".cache/winnow"
+    cache.mkdir(parents=True)
+    (cache / "cache.db").write_bytes(b"rows")
+    refused = uninstall(plain)
+    assert "No terminal" in refused.stderr
+    assert "winnow" in read(home / FILES["cursor"])["mcpServers"]
+    assert cache.exists()
+    assert (home / LIST).exists()
+    done = uninstall(plain, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert read(home / ".claude.json") == {"mcpServers": {"other": {"command": "x"}}}
+    assert not (home / FILES["cursor"]).exists()
+    assert not cache.exists()
+    assert not (home / LIST).exists()
+    assert "uninstall winnow-mcp" in done.stdout
+
+
+def test_a_cache_beside_other_files_is_not_deleted(plain: dict[str, str], tmp_path: Path) -> None:
+    (own := tmp_path / "own").mkdir()
+    (own / "thesis.md").write_text("words", encoding="utf-8")
+    done = uninstall({**plain, "WINNOW_CACHE": str(own)}, "--yes")
+    assert done.returncode == 0, done.stderr
+    assert (own / "thesis.md").exists()
+
+
+@pytest.mark.parametrize(
+    ("release", "says"),
+    [
+        (f"v{VERSION}", f"This is the newest release, {VERSION}."),
+        ("v99.0.0", f"The newest release is 99.0.0, this is {VERSION}."),
+    ],
+)
+def test_update_says_whether_a_newer_release_is_there_and_how_it_is_installed(
+    site: Site, capsys: pytest.CaptureFixture[str], release: str, says: str
+) -> None:
+    site.put("/latest", json.dumps({"tag_name": release}), kind="application/json")
+    assert update(None, {}, site.url("/latest")) == 0
+    assert says in capsys.readouterr().out
+
+
+def test_update_says_that_releases_cannot_be_read(site: Site) -> None:
+    site.put("/latest", json.dumps({"message": "rate limit"}), kind="application/json")
+    for path in ("/latest", "/none"):
+        with pytest.raises(SourceError, match="does not name the newest release"):
+            update(None, {}, site.url(path))
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
 import tomllib
 import zipfile
 from pathlib import Path
@@ -17,7 +18,9 @@ import yaml  # type: ignore[import-untyped]  # its types are a package of their 
 from docs.build import skills_of_the_plugin
 from docs.buttons import ENTRY, buttons, links
 from docs.release import left_out, release_notes, stated_versions, tracked, with_hash, write_bundle
+from docs.shell import shell_files
 
+from cli.command import command_line
 from server.app import TOOL_NAMES
 from server.settings import SETTINGS_TABLE
 from tests.support import ROOT
@@ -299,6 +302,50 @@ def test_every_plug_in_starts_the_published_command_and_every_marketplace_finds_
     assert (folder / codex["skills"]).is_dir()
     assert (folder / codex["mcpServers"]).is_file()
     assert (ROOT / data("gemini-extension.json")["contextFileName"]).is_file()
+
+
+# Shells
+
+
+def completed(*words: str) -> list[str]:
+    script = (
+        f". {ROOT / 'deploy/shell/winnow.bash'}; COMP_WORDS=({' '.join(words)}); "
+        f"COMP_CWORD={len(words) - 1}; _winnow; echo ${{COMPREPLY[@]}}"
+    )
+    bash = ["bash", "--noprofile", "--norc", "-c", script]
+    done = subprocess.run(bash, capture_output=True, text=True, check=True)
+    return done.stdout.split()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        (["winnow", "unin"], {"uninstall"}),
+        (["winnow", "install", "curs"], {"cursor"}),
+        (["winnow", "doctor", "--rep"], {"--report"}),
+        (["winnow", "cache", "cl"], {"clear"}),
+        (["winnow", "research", "--max-t"], {"--max-tokens"}),
+        (["winnow", "nothing", "x"], set()),
+    ],
+)
+def test_a_shell_completes_commands_their_options_and_their_words(
+    words: list[str], offered: set[str]
+) -> None:
+    assert set(completed(*words)) == offered
+
+
+def test_every_command_is_in_the_man_page_and_in_each_completion() -> None:
+    files = {path.name: path.read_text(encoding="utf-8") for path in shell_files()}
+    assert files == {path.name: text for path, text in shell_files().items()}
+    _, names = command_line()
+    for name in names:
+        assert f".SS winnow {name}\n" in files["winnow.1"]
+        assert f"    {name}) words=" in files["winnow.bash"]
+        assert f"    '{name}:" in files["_winnow"]
+        assert f"-a {name} -d" in files["winnow.fish"]
+    shared = tomllib.loads(read("pyproject.toml"))["tool"]["hatch"]["build"]["targets"]["wheel"]
+    assert {Path(name).name for name in shared["shared-data"]} == set(files)
 
 
 # The repository's own pages

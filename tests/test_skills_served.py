@@ -1,17 +1,24 @@
 """Skills as a client meets them: listed, described with their hash, read as resources."""
 
 import hashlib
+import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 from mcp import Client, StdioServerParameters
 
 from tests.support import ROOT
-from tests.test_stdio import HELLO, READY, answer_to, environment, say, server
+from tests.support.processes import HELLO, READY, answer_to, say
+from tests.test_stdio import environment, server
 
 pytestmark = pytest.mark.slow
+
+
+def result_of(process: subprocess.Popen[bytes], number: int) -> Any:
+    return answer_to(process, number)["result"]
 
 
 def ask(number: int, method: str, **params: object) -> dict[str, object]:
@@ -21,12 +28,12 @@ def ask(number: int, method: str, **params: object) -> dict[str, object]:
 def test_a_client_finds_the_skills_with_their_hash_and_reads_them(cache_folder: Path) -> None:
     with server(cache_folder) as process:
         say(process, HELLO)
-        hello = answer_to(process, 1)["result"]
+        hello = result_of(process, 1)
         assert hello["serverInfo"]["websiteUrl"].startswith("https://")
         assert hello["serverInfo"]["icons"][0]["mimeType"] == "image/png"
         # This revision has no field for extensions; `server/discover` of the next one has.
         say(process, READY, ask(2, "skills/list"))
-        listed = answer_to(process, 2)["result"]
+        listed = result_of(process, 2)
         assert (listed["resultType"], listed["cacheScope"]) == ("complete", "public")
         names = [skill["frontmatter"]["name"] for skill in listed["skills"]]
         assert names == ["ask-my-folder", "check-my-draft", "read-one-site", "research"]
@@ -34,7 +41,7 @@ def test_a_client_finds_the_skills_with_their_hash_and_reads_them(cache_folder: 
             uri = skill["uri"]
             file = ROOT / "skills" / skill["frontmatter"]["name"] / "SKILL.md"
             say(process, ask(number, "resources/read", uri=uri))
-            (content,) = answer_to(process, number)["result"]["contents"]
+            (content,) = result_of(process, number)["contents"]
             assert content["mimeType"] == "text/markdown"
             raw = content["text"].encode()
             assert raw == file.read_bytes()
@@ -45,9 +52,10 @@ def test_a_client_finds_the_skills_with_their_hash_and_reads_them(cache_folder: 
             # Hosts compare what they parse with what is listed.
             assert yaml.safe_load(raw.decode().split("---\n")[1]) == skill["frontmatter"]
         say(process, ask(9, "skills/get", uri=listed["skills"][0]["uri"]))
-        assert answer_to(process, 9)["result"]["skill"] == listed["skills"][0]
+        assert result_of(process, 9)["skill"] == listed["skills"][0]
         say(process, ask(10, "skills/get", uri="skill://none/SKILL.md"))
-        assert answer_to(process, 10)["error"]["code"] == -32602
+        refused: Any = answer_to(process, 10)["error"]
+        assert refused["code"] == -32602
 
 
 @pytest.mark.anyio
