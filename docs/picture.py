@@ -12,6 +12,7 @@ import html
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -78,7 +79,7 @@ def main() -> None:
         (ROOT / "docs/demo.cast").write_text("\n".join(cast()) + "\n", encoding="utf-8")
         return
     data = json.loads(
-        _run(f'winnow extract "{QUESTION}" {SOURCE} --max-tokens {MAX_TOKENS} --json')
+        run_winnow(f'extract "{QUESTION}" {SOURCE} --max-tokens {MAX_TOKENS} --json')
     )
     with tempfile.TemporaryDirectory() as folder:
         page = Path(folder, "picture.html")
@@ -138,7 +139,10 @@ def marked(text: str, link: str) -> tuple[str, int]:
 def cast() -> Iterator[str]:
     """Yield the lines of the cast (asciicast v2): each command typed, and what it really printed."""
     yield json.dumps({"version": 2, "width": 110, "height": 32, "title": "Winnow"})
-    answers = [(command, why, _run(command)) for command, why in DEMO]
+    answers = [
+        (command, why, run_winnow(command.removeprefix("winnow ")))
+        for command, why in DEMO
+    ]
     typed = sum(len(command) for command, _ in DEMO) * LETTER
     pause = (SECONDS - typed) / len(DEMO)
     now = 0.0
@@ -154,19 +158,20 @@ def cast() -> Iterator[str]:
         now += pause
 
 
-def _run(command: str) -> str:
-    """Return what a command of ours prints, without paths of this machine."""
-    given = subprocess.run(
-        ["bash", "-c", f'winnow() {{ {sys.executable} -m server "$@"; }}; {command}'],
-        cwd=ROOT,
-        env={**os.environ, "HOME": "/home/me", "COLUMNS": "110"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    return given.stdout.replace(str(ROOT), "/home/me/winnow").replace(
-        sys.executable, "/home/me/winnow/.venv/bin/python"
-    )
+def run_winnow(arguments: str) -> str:
+    """Return what the command `winnow` prints, without paths of this machine."""
+    home = "/home/me"
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run(
+            [sys.executable, "-m", "server", *shlex.split(arguments)],
+            cwd=ROOT,
+            env={**os.environ, "HOME": home, "COLUMNS": "110", "WINNOW_CACHE": cache},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    shown = done.stdout.replace(str(ROOT), f"{home}/winnow")
+    return shown.replace(sys.executable, f"{home}/winnow/.venv/bin/python")
 
 
 if __name__ == "__main__":

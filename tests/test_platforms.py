@@ -15,6 +15,7 @@ from tests.support import ROOT
 from tests.test_layout import modules
 
 BRANCHES = {
+    "cli/doctor.py": "names the system in a report",
     "server/process.py": "pipes of stderr, signals, malloc's threshold",
     "models/onnx.py": "malloc_trim",
     "models/pipe.py": "limits of memory",

@@ -17,10 +17,12 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 from docs.build import skills_of_the_plugin
 from docs.buttons import ENTRY, buttons, links
+from docs.picture import DEMO, MAX_TOKENS, QUESTION, SECONDS, SOURCE, marked, picture, run_winnow
 from docs.release import left_out, release_notes, stated_versions, tracked, with_hash, write_bundle
 from docs.shell import shell_files
 
 from cli.command import command_line
+from pipeline.text.tokens import count_tokens
 from server.app import TOOL_NAMES
 from server.settings import SETTINGS_TABLE
 from tests.support import ROOT
@@ -205,7 +207,7 @@ def test_server_json_has_package_image_and_bundle_with_settings_that_exist() -> 
     assert "/healthz" in compose["healthcheck"]["test"][-1]
 
 
-def test_the_bundle_for_desktops_has_an_icon_a_privacy_policy_and_fields_that_are_used() -> None:
+def test_the_bundle_has_an_icon_a_privacy_policy_and_fields_that_are_used() -> None:
     manifest = data("manifest.json")
     icon = (ROOT / manifest["icon"]).read_bytes()
     assert icon[:8] == b"\x89PNG\r\n\x1a\n"
@@ -346,6 +348,40 @@ def test_every_command_is_in_the_man_page_and_in_each_completion() -> None:
         assert f"-a {name} -d" in files["winnow.fish"]
     shared = tomllib.loads(read("pyproject.toml"))["tool"]["hatch"]["build"]["targets"]["wheel"]
     assert {Path(name).name for name in shared["shared-data"]} == set(files)
+
+
+# Pictures
+
+
+@pytest.mark.slow
+def test_the_readmes_figure_is_the_count_of_what_its_example_prints() -> None:
+    data = json.loads(run_winnow(f'extract "{QUESTION}" {SOURCE} --max-tokens {MAX_TOKENS} --json'))
+    license = count_tokens(read(SOURCE))
+    assert f"That answer has {data['tokens']} tokens, the license {license:,}" in read("README.md")
+    drawn = picture(data, read(SOURCE))
+    assert "<mark>Trademarks. This License does not grant permission" in drawn
+
+
+def test_a_picture_marks_the_words_of_a_link_and_no_others() -> None:
+    link = "#:~:text=begins%20here,ends%20there"
+    text = "Before. It begins\n  here and ends there. After <b>."
+    shown, at = marked(text, link)
+    assert shown == "Before. It <mark>begins\n  here and ends there</mark>. After &lt;b&gt;."
+    assert at == len("Before. It ")
+    with pytest.raises(ValueError, match="No words"):
+        marked("other words", link)
+
+
+def test_the_demo_is_a_cast_of_ninety_seconds_with_what_the_commands_print() -> None:
+    head, *events = map(json.loads, read("docs/demo.cast").splitlines())
+    assert head["version"] == 2
+    times = [event[0] for event in events]
+    assert times == sorted(times)
+    assert 60 <= times[-1] <= SECONDS
+    shown = "".join(event[2] for event in events)
+    for command, _ in DEMO:
+        assert command in shown
+    assert "does not grant permission to use the trade names" in shown
 
 
 # The repository's own pages
