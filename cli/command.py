@@ -8,13 +8,20 @@ import gc
 import io
 import os
 import sys
+from collections.abc import Mapping
 from typing import NoReturn
 
 from cli.output import FAILED, OK, USAGE
 from cli.subcommand import subcommands
 from cli.tool_calls import tool_commands
 from errors import UsageError, WinnowError
-from server.settings import did_you_mean, refuse_unknown
+from server.settings import (
+    Settings,
+    did_you_mean,
+    folder_list,
+    refuse_unknown,
+    survey_settings,
+)
 from server.version import VERSION
 
 
@@ -45,6 +52,19 @@ def main(argv: list[str] | None = None) -> NoReturn:
         code = OK
     sys.stdout.flush()
     sys.exit(code)
+
+
+def settings_of_client(arguments: list[str], variables: Mapping[str, str]) -> Settings:
+    """Return the settings of a stdio server that was started with `arguments` and
+    `variables`; raises `UsageError`."""
+    try:
+        args = _parser()[0].parse_args(arguments)
+    except SystemExit as error:
+        raise UsageError("The arguments of the command are wrong.") from error
+    settings, faults = survey_settings(_given(args), variables, folder_list())
+    for fault in faults.values():
+        raise fault
+    return settings
 
 
 def _open_streams(*, wire: bool) -> None:

@@ -10,6 +10,7 @@ from typing import Final
 
 import anyio
 
+from cli.daemon import daemon_rows
 from cli.output import OK, drawn_progress, show
 from errors import UsageError
 from pipeline.search.folder import FolderProvider
@@ -67,7 +68,8 @@ async def _draw(folder: FolderProvider, waiting: int, began: float) -> None:
 
 
 async def show_status(settings: Settings, args: argparse.Namespace) -> int:
-    """Print folders, index, models, providers and cache; return the exit code."""
+    """Print folders, index, models, providers, cache and daemons; return the exit
+    code."""
     async with open_services(settings) as services:
-        show(await status_rows(services), as_json=args.json)
+        show(await status_rows(services) | daemon_rows(), as_json=args.json)
     return OK

@@ -6,6 +6,7 @@ Only `pull` downloads. Not for: answering questions.
 import argparse
 import time
 from collections.abc import Mapping
+from contextlib import AsyncExitStack
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final, cast
@@ -27,8 +28,8 @@ from models.protocols import (
     Window,
 )
 from models.pull import describe, kept_files, pull, remove
-from server.clients import service_client
 from server.settings import Settings
+from server.shared import Shared
 from server.wiring import open_models
 
 PROBE: Final = "A ferry leaves the harbour at noon."
@@ -108,10 +109,8 @@ def _remove(models: list[Offered]) -> int:
 async def report_roles(settings: Settings, *, tried: bool) -> list[Check]:
     """Return a check for each role; with `tried`, each model runs a small input
     first."""
-    async with (
-        service_client(settings.seconds) as http,
-        open_models(settings, http) as models,
-    ):
+    async with AsyncExitStack() as stack:
+        models = await open_models(settings, Shared(stack))
         return [
             await _report(role, chosen, tried=tried)
             for role, chosen in models._asdict().items()

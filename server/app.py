@@ -28,6 +28,7 @@ from mcp_types import (
 )
 from mcp_types import Tool as ListedTool
 
+from errors import WinnowError
 from pipeline.work import in_thread
 from server.calls import Admission, Observer, check_arguments, log_call
 from server.offered import instructions, offered
@@ -42,6 +43,7 @@ from server.process import (
 )
 from server.resources import offer_prompts, offer_resources
 from server.settings import Settings
+from server.shared import Shared
 from server.skills import Skills
 from server.version import VERSION
 from tools.common.tool import OURS
@@ -116,6 +118,8 @@ def build_server(
     settings: Settings,
     *,
     own_signals: bool = False,
+    failed: Callable[[WinnowError], None] | None = None,
+    shared: Shared | None = None,
     drain: Drain | None = None,
     auth: AuthSettings | None = None,
     token_verifier: TokenVerifier | None = None,
@@ -125,8 +129,10 @@ def build_server(
     With `own_signals` (for a process that only serves) the services open in the
     background after the first responses. SIGTERM (after awaiting `drain`) and SIGINT
     end the process cleanly; if the services cannot be opened, it exits with a message.
-    Without `own_signals` the lifespan raises that error at its start. `auth` is the
-    OAuth of the HTTP transport, whose tokens `token_verifier` checks.
+    With `failed` they open in the background too, and it is called with that error.
+    With neither the lifespan raises it at its start. Several servers of one process may
+    have models in `shared`. `auth` is the OAuth of the HTTP transport, whose tokens
+    `token_verifier` checks.
     """
 
     start_log(settings)
@@ -135,9 +141,12 @@ def build_server(
 
     @asynccontextmanager
     async def lifespan(_: MCPServer[Opening]) -> AsyncIterator[Opening]:
-        opening = Opening(settings)
+        opening = Opening(settings, shared)
         current[:] = [opening]
-        if own_signals:
+        if failed is not None:
+            async with opening.in_background(failed):
+                yield opening
+        elif own_signals:
             async with opening.in_background(leave), anyio.create_task_group() as group:
                 group.start_soon(watch_signals, opening.close_stores, drain)
                 yield opening

@@ -53,6 +53,8 @@ _STANDARD: Final = frozenset((*vars(logging.makeLogRecord({})), "color_message")
 """Fields that a log line has by other names, or not: uvicorn's message with colors."""
 
 _request: ContextVar[str] = ContextVar("winnow_request", default="")
+local_caller: ContextVar[str] = ContextVar("winnow_local_caller", default="")
+"""The caller whose messages this task reads, where it is a local client of several."""
 _log: Final = logging.getLogger("winnow.calls")
 
 

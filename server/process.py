@@ -27,6 +27,7 @@ from extra import importing
 from pipeline.work import in_thread
 from server.calls import JsonLines, name_request
 from server.settings import MEGABYTE, Settings
+from server.shared import Shared
 from server.version import VERSION
 
 if TYPE_CHECKING:
@@ -35,7 +36,9 @@ if TYPE_CHECKING:
     from cache.store import Stores
     from pipeline.services import Services
 
-    OpenServices = Callable[[Settings], AbstractAsyncContextManager[Services]]
+    OpenServices = Callable[
+        [Settings, Shared | None], AbstractAsyncContextManager[Services]
+    ]
 
 Drain = Callable[[], Awaitable[None]]
 """Function that refuses new calls and waits for the running ones."""
@@ -114,10 +117,15 @@ async def watch_signals(
                 drain = None
 
 
+def exit_code(error: WinnowError) -> int:
+    """Return the code of a process that cannot serve: 2 for a wrong setting, else 1."""
+    return 2 if isinstance(error, UsageError) else 1
+
+
 def leave(error: WinnowError) -> None:
-    """Print why this process cannot serve; exit with 2 for a wrong setting, else 1."""
+    """Print why this process cannot serve, and exit."""
     print(f"winnow: {error}", file=sys.stderr, flush=True)
-    os._exit(2 if isinstance(error, UsageError) else 1)
+    os._exit(exit_code(error))
 
 
 def give_back_large_blocks() -> bool:
@@ -179,8 +187,9 @@ exit."""
 class Opening:
     """Opens the services of one server run, waits for them, and closes them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, shared: Shared | None = None) -> None:
         self._settings = settings
+        self._shared = shared
         self._wanted = anyio.Event()
         self.settled = anyio.Event()
         """Set when the services are open or have failed to open."""
@@ -219,7 +228,7 @@ class Opening:
     @asynccontextmanager
     async def at_once(self) -> AsyncIterator[Opening]:
         """Open the services, and close them at the end."""
-        async with _late()(self._settings) as self._services:
+        async with _late()(self._settings, self._shared) as self._services:
             self.settled.set()
             yield self
 
@@ -248,7 +257,7 @@ class Opening:
         try:
             opened = await in_thread(_late)
             gc.freeze()  # no collection walks over imported modules
-            async with opened(self._settings) as self._services:
+            async with opened(self._settings, self._shared) as self._services:
                 self.settled.set()
                 await self._ended.wait()
         except WinnowError as error:

@@ -95,11 +95,15 @@ _instance = _matching(
 )
 
 
+_daemon = _matching(
+    r"(auto|on|off)( idle=\d{1,4}(\.\d+)?)?",
+    "Use auto, on or off, and idle=MINUTES after it.",
+)
 _server = _matching(ADDRESS.pattern, "Use an address such as redis://127.0.0.1:6379/0.")
 
 
 def _path(text: str) -> Path:
-    return Path(text).expanduser()
+    return Path(text).expanduser().absolute()
 
 
 def _named_folders(text: str) -> list[Path]:
@@ -428,6 +432,12 @@ class Settings:
         "stateless=true (no MCP sessions for clients of the 2025 protocol, for a load "
         "balancer); metrics (address of /metrics, such as 127.0.0.1:9464; extra "
         "metrics).",
+    )
+    daemon: Annotated[str, PlainValidator(_daemon)] = _setting(
+        "off",
+        "Whether stdio clients of this user share one process: auto (where that is "
+        "possible), on (else it is an error), off; after it idle=MINUTES for which the "
+        "process stays without a client, 10 by default (docs/operations.md).",
     )
     log: Annotated[Log, BeforeValidator(_pairs)] = _setting(
         Log(),

@@ -11,8 +11,8 @@ import ctypes
 import gc
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -43,15 +43,28 @@ async def _serve(server: MCPServer[Any]) -> None:
     Nothing is flushed: fd 1 is the wire again, and a buffer may contain some library's
     print. `os._exit`, because threads of canceled calls would delay a normal exit.
     """
-    from mcp.server.stdio import stdio_server  # noqa: PLC0415  loaded by now, with stdout diverted
-
     # The SDK has no public way to serve these streams; its own drops malformed lines.
     lowlevel = server._lowlevel_server
-    sender, messages = anyio.create_memory_object_stream[Any](0)
-    async with stdio_server() as (lines, wire), anyio.create_task_group() as group:
-        group.start_soon(_forward, lines, sender, wire)
+    async with exchanged() as (messages, wire):
         await lowlevel.run(messages, wire, lowlevel.create_initialization_options())
     os._exit(0)
+
+
+@asynccontextmanager
+async def exchanged(
+    lines: Any = None, wire: Any = None
+) -> AsyncIterator[tuple[ReadStream[Any], WriteStream[SessionMessage]]]:
+    """Yield the messages of a client and where the answers go; by default over stdin
+    and stdout, else over `lines` to read and a `wire` to write."""
+    from mcp.server.stdio import stdio_server  # noqa: PLC0415  loaded by now, with stdout diverted
+
+    sender, messages = anyio.create_memory_object_stream[Any](0)
+    async with (
+        stdio_server(lines, wire) as (received, answers),
+        anyio.create_task_group() as group,
+    ):
+        group.start_soon(_forward, received, sender, answers)
+        yield messages, answers
 
 
 async def _forward(

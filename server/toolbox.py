@@ -27,6 +27,7 @@ from server.calls import (
     Admission,
     Observer,
     explained,
+    local_caller,
     observed,
     request_id,
 )
@@ -189,9 +190,10 @@ def _for_models(function: ToolFunction, *, heavy: bool) -> ToolFunction:
 
 
 def _caller(ctx: Context[Any, Any]) -> str:
-    """Return the caller: the token's client, else the address; stdio has one caller."""
+    """Return the caller: the token's client, else the address, else the local client."""
     request = ctx.request_context.request
-    return owner_of(ctx) or (request.client.host if request and request.client else "")
+    host = request.client.host if request and request.client else ""
+    return owner_of(ctx) or host or local_caller.get()
 
 
 def _input_schema(schema: Schema) -> Schema:

@@ -7,10 +7,10 @@ Not for: what the parts do.
 import logging
 import time
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack, aclosing, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from datetime import date
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 from urllib.parse import parse_qsl, urlencode
 
 import httpx2
@@ -48,6 +48,7 @@ from server.settings import (
     Papers,
     Settings,
 )
+from server.shared import Shared
 
 _Try = Callable[[Settings, httpx2.AsyncClient], Any]
 _log: Final = logging.getLogger("winnow.wiring")
@@ -77,12 +78,16 @@ def open_cache(settings: Settings) -> Stores:
 
 
 @asynccontextmanager
-async def open_services(settings: Settings) -> AsyncIterator[Services]:
-    """Open cache, network and models; close them in the opposite order.
+async def open_services(
+    settings: Settings, shared: Shared | None = None
+) -> AsyncIterator[Services]:
+    """Open cache, network and models; close them in the opposite order, save what is
+    `shared`.
 
     Raises `CacheError` or `UsageError` for settings that cannot be understood,
     `MissingExtra` or `BrokenExtra` for those that need a package."""
     async with AsyncExitStack() as stack:
+        shared = shared or Shared(stack)
         # In a thread: another process may hold a database, a server may be slow to refuse.
         stores = await in_thread(open_cache, settings)
         stack.callback(stores.close)
@@ -93,7 +98,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
         http = await stack.enter_async_context(service_client(settings.seconds))
         limits = _fetch_limits(settings)
         chromium = find_browser(settings.browser)
-        converter = await stack.enter_async_context(aclosing(Converter(stores.own)))
+        converter = _converter(shared).keeping_in(stores.own)
         files = Files(
             settings.folders,
             store=stores.own,
@@ -109,7 +114,7 @@ async def open_services(settings: Settings) -> AsyncIterator[Services]:
                 browser=Browser(chromium) if chromium else None,
             )
         )
-        models = await stack.enter_async_context(open_models(settings, http))
+        models = await open_models(settings, shared)
         embedder, reader = models.embedder.model, models.reader.model
         reranker, generator = models.reranker.model, models.generator.model
         folder = await stack.enter_async_context(
@@ -234,27 +239,38 @@ class Models(NamedTuple):
     generator: Chosen[Generator]
 
 
-@asynccontextmanager
-async def open_models(
-    settings: Settings, http: httpx2.AsyncClient
-) -> AsyncIterator[Models]:
-    """Choose the model of each role, and close them at the end.
+async def open_models(settings: Settings, shared: Shared) -> Models:
+    """Return the model of each role: one that is shared already, else a new one, closed
+    with the shared ones.
 
     Raises `UsageError` for an invalid spec or a missing file, `MissingExtra` if a
     backend's package is not installed."""
-    resources = _resources(settings, http)
-    models = Models(
-        choose("embedder", settings.embedder, resources),
-        choose("reader", settings.reader, resources),
-        choose("reranker", settings.reranker, resources),
-        choose("generator", settings.generator, resources),
-    )
-    async with AsyncExitStack() as stack:
-        for chosen in models:
-            if isinstance(chosen.model, HeldModel):
-                stack.push_async_callback(chosen.model.aclose)
-                await chosen.model.prepare()
-        yield models
+    options = sorted(map(str, settings.model_options.items()))
+    setup = (settings.keys.get("model"), settings.seconds, *options)
+    chosen: list[Chosen[Any]] = []
+    roles: tuple[Role, ...] = get_args(Role)
+    for role in roles:
+        key = (role, getattr(settings, role), *setup)
+        async with shared.turn:
+            if key not in shared.held:
+                http = service_client(settings.seconds)
+                shared.stack.push_async_callback(http.aclose)
+                shared.held[key] = _role(role)(settings, http)
+                model = shared.held[key].model
+                if isinstance(model, HeldModel):
+                    shared.stack.push_async_callback(model.aclose)
+                    await model.prepare()
+        chosen.append(shared.held[key])
+    return Models(*chosen)
+
+
+def _converter(shared: Shared) -> Converter:
+    """Return the converter whose processes are shared."""
+    if (Converter,) not in shared.held:
+        shared.held[(Converter,)] = Converter(None)
+        shared.stack.push_async_callback(shared.held[(Converter,)].aclose)
+    converter: Converter = shared.held[(Converter,)]
+    return converter
 
 
 def _resources(settings: Settings, http: httpx2.AsyncClient) -> Resources:

@@ -44,6 +44,8 @@ def pytest_sessionstart() -> None:
     this process. No test reads the list of folders of who runs it."""
     give_back_large_blocks()
     os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
+    # A server that a test starts is its own process, which ends with the test.
+    os.environ["WINNOW_DAEMON"] = "off"
 
 
 @pytest.fixture

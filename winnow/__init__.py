@@ -16,6 +16,10 @@ def main() -> None:
     """Run the command line; without arguments serve, or show the help at a terminal."""
     find_folders()
     gc.disable()  # collections while modules are imported cost a tenth of the start
+    if sys.platform != "win32":
+        from server.daemon.proxy import join  # noqa: PLC0415  the path must be set first
+
+        join(sys.argv[1:])
     from cli.command import main as run  # noqa: PLC0415  the path above must be set first
 
     at_terminal = sys.stdin and sys.stdin.isatty()

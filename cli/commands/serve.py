@@ -31,6 +31,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
         metavar="URL",
         help="origin of web pages that may call this server (CORS)",
     )
+    parser.add_argument("--daemon", nargs=2, help=argparse.SUPPRESS)
     parser.add_argument(
         "--without-auth",
         action="store_true",
@@ -41,6 +42,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
 def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     # Who is served over HTTP may be another person than the one whose list of folders it is.
     settings = read_settings(overrides, for_others=args.http)
+    if args.daemon:
+        settings_of = later("cli.command", "settings_of_client")
+        later("server.daemon.serve", "serve_daemon")(
+            *args.daemon, settings_of, settings
+        )
     if not args.http:
         later("server.stdio", "serve_stdio")(settings)
         return OK

@@ -8,6 +8,7 @@ document, ends by itself when none came for a while, and is killed where a cance
 conversion does not stop. Not for: what a conversion does (`readers/convert.py`).
 """
 
+import copy
 import functools
 import hashlib
 import json
@@ -69,6 +70,13 @@ class Converter:
         """Conversions that were begun since the start."""
         self.pieces = 0
         """Pieces of documents that were read before the whole, since the start."""
+
+    def keeping_in(self, store: Store) -> "Converter":
+        """Return a converter with the same processes that keeps what it read in part in
+        `store`."""
+        converter = copy.copy(self)
+        converter._store = store
+        return converter
 
     @property
     def pids(self) -> tuple[int, ...]:

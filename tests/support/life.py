@@ -14,7 +14,8 @@ def environment(cache: Path, **settings: str) -> dict[str, str]:
     """Return the environment of a server over the sample library, without a model."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("WINNOW_")}
     own = {"WINNOW_FOLDERS": str(LIBRARY), "WINNOW_CACHE": str(cache), "WINNOW_EMBEDDER": "none"}
-    return {**kept, **own, "WINNOW_SEARCH": "folder", "PYTHONPATH": str(ROOT), **settings}
+    own |= {"WINNOW_SEARCH": "folder", "WINNOW_DAEMON": "off", "PYTHONPATH": str(ROOT)}
+    return {**kept, **own, **settings}
 
 
 @contextmanager

@@ -1,0 +1,76 @@
+"""The daemons of this user that run: what they do, their end, their logs.
+
+Not for: serving (`server/daemon/serve.py`)."""
+
+import socket
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from cli.output import FAILED, OK
+from server.daemon.place import asked, connect, environment, log_path, runtime_folder
+
+_ANSWER_SECONDS: Final = 5.0
+"""Seconds in which a daemon has to answer; its event loop may be busy."""
+_END_SECONDS: Final = 60.0
+"""Seconds in which a daemon that finishes its calls has to end."""
+
+
+def daemon_rows() -> dict[str, str]:
+    """Return what each daemon of this user is doing, as names and texts."""
+    rows = {}
+    for path, link in _daemons():
+        with link:
+            about = asked(link, {"do": "status"})
+        about["log"] = log_path(path)
+        rows[f"daemon {about['process']}"] = "; ".join(
+            f"{name} {', '.join(value) if isinstance(value, list) else value}"
+            for name, value in about.items()
+        )
+    return rows or {"daemon": "none runs"}
+
+
+def stop_daemons() -> int:
+    """Have each daemon of this user finish its calls and end; return the exit code."""
+    code = OK
+    for path, link in _daemons():
+        with link:
+            asked(link, {"do": "stop"})
+            link.settimeout(_END_SECONDS)
+            try:
+                link.recv(1)
+                print(f"stopped the daemon of {path}")
+            except TimeoutError:
+                print(f"winnow: {path} still runs", file=sys.stderr)
+                code = FAILED
+    return code
+
+
+def print_logs() -> int:
+    """Print the logs of the daemons that run, or did not end by themselves; return the
+    exit code."""
+    for path in _sockets():
+        log = Path(log_path(str(path)))
+        if log.is_file():
+            print(f"{log}:\n{log.read_text(encoding='utf-8', errors='replace')}")
+    return OK
+
+
+def _sockets() -> list[Path]:
+    if sys.platform == "win32":
+        return []
+    try:
+        return sorted(Path(runtime_folder(environment())).glob("*.sock"))
+    except OSError:
+        return []
+
+
+def _daemons() -> Iterator[tuple[str, socket.socket]]:
+    """Yield a connection to each daemon that runs, and the path of its socket."""
+    for path in map(str, _sockets()):
+        try:
+            link = connect(path, _ANSWER_SECONDS)
+        except OSError:  # of one that was killed
+            continue
+        yield path, link

@@ -1,0 +1,128 @@
+"""Where the daemons of a person listen: a folder for its owner only, in it a socket for
+each installation and environment.
+
+Imports the standard library alone, as a client's process does. Not for: starting a
+daemon (`proxy.py`)."""
+
+import hashlib
+import json
+import os
+import socket
+import stat
+import struct
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from typing import Any, Final
+
+if sys.platform != "win32":
+    import fcntl
+
+CODE: Final = os.path.realpath(os.path.join(__file__, "..", "..", ".."))
+"""The folder that our packages are imported from."""
+_AGREED: Final = (
+    *("HOME", "PYTHONPATH", "WINNOW_LOG"),
+    *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
+)
+_AGREED_BEGINNINGS: Final = ("HF_", "OTEL_", "SSL_", "CUDA_")
+_CREDENTIALS: Final = struct.Struct("3i")
+"""Process, user and group of a socket's other end (`ucred`, Linux)."""
+
+
+def environment() -> dict[str, str]:
+    """Return the variables of this process."""
+    return dict(os.environ)
+
+
+def agreed(variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables that hold for a whole process: clients that differ in one do
+    not share a daemon."""
+    return {
+        name: value
+        for name, value in sorted(variables.items())
+        if name in _AGREED
+        or name.startswith(_AGREED_BEGINNINGS)
+        or name.lower().endswith("_proxy")
+    }
+
+
+def runtime_folder(variables: Mapping[str, str]) -> str:
+    """Return the folder of the sockets, which is made if needed; raises `OSError` where
+    that fails, and `PermissionError` where others may use it."""
+    runtime = variables.get("XDG_RUNTIME_DIR")
+    temporary = variables.get("TMPDIR") or "/tmp"  # noqa: S108  checked below
+    folder = (
+        os.path.join(runtime, "winnow")
+        if runtime
+        else os.path.join(temporary, f"winnow-{os.getuid()}")
+    )
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    about = os.lstat(folder)
+    if about.st_uid != os.getuid() or stat.S_IMODE(about.st_mode) & 0o077:
+        raise PermissionError(f"{folder} is open to other users")
+    return folder
+
+
+def socket_path(folder: str, variables: Mapping[str, str], python: str) -> str:
+    """Return the path of the socket of this installation, run by `python`."""
+    identity = json.dumps([CODE, python, agreed(variables)]).encode()
+    digest = hashlib.blake2b(identity, digest_size=8).hexdigest()
+    return os.path.join(folder, f"{digest}.sock")
+
+
+def log_path(path: str) -> str:
+    """Return the path of the log of the daemon at a socket's path."""
+    return f"{path.removesuffix('.sock')}.log"
+
+
+def is_own(link: Any) -> bool:
+    """Return whether the process at the other end of a socket is this user's; where the
+    system does not say, the folder's mode has to do."""
+    if not hasattr(socket, "SO_PEERCRED"):
+        return True
+    sent = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+    user: int = _CREDENTIALS.unpack(sent)[1]
+    return user == os.getuid()
+
+
+def connect(path: str, seconds: float) -> socket.socket:
+    """Connect to a daemon; answers are awaited for `seconds`. Raises `OSError`:
+    `FileNotFoundError` or `ConnectionRefusedError` where none listens,
+    `PermissionError` where another user does."""
+    link = socket.socket(socket.AF_UNIX)
+    try:
+        link.settimeout(seconds)
+        link.connect(path)
+        if not is_own(link):
+            raise PermissionError(f"{path} is another user's")
+    except OSError:
+        link.close()
+        raise
+    return link
+
+
+def asked(link: socket.socket, request: Mapping[str, object]) -> dict[str, Any]:
+    """Send a daemon the line that a connection begins with, and return its answer.
+
+    Raises `OSError` (`ConnectionError` where the daemon ended first)."""
+    link.sendall(json.dumps(request).encode() + b"\n")
+    answer = b""
+    while not answer.endswith(b"\n"):
+        received = link.recv(1 << 16)
+        if not received:
+            raise ConnectionResetError("the daemon ended")
+        answer += received
+    reply: dict[str, Any] = json.loads(answer)
+    return reply
+
+
+@contextmanager
+def locked(folder: str) -> Iterator[None]:
+    """Hold the lock of a folder, in which one process at a time binds a socket."""
+    held = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(held)
