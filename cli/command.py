@@ -58,7 +58,7 @@ def settings_of_client(arguments: list[str], variables: Mapping[str, str]) -> Se
     """Return the settings of a stdio server that was started with `arguments` and
     `variables`; raises `UsageError`."""
     try:
-        args = _parser()[0].parse_args(arguments)
+        args = command_line()[0].parse_args(arguments)
     except SystemExit as error:
         raise UsageError("The arguments of the command are wrong.") from error
     settings, faults = survey_settings(_given(args), variables, folder_list())

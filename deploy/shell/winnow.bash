@@ -2,7 +2,7 @@
 _winnow() {
   local word=${COMP_WORDS[COMP_CWORD]} words=
   if [ "$COMP_CWORD" = 1 ]; then
-    words='research search fetch extract raptor check serve folders index status models cache sessions install uninstall desk doctor update --help --version'
+    words='research search fetch extract raptor check serve folders index status stop logs models cache sessions install uninstall desk doctor update --help --version'
   else
     case ${COMP_WORDS[1]} in
     research) words='--help --json --quiet --folder --searxng --set --max-tokens --max-pages --freshness --answer --session' ;;
@@ -11,10 +11,12 @@ _winnow() {
     extract) words='--help --json --quiet --folder --searxng --set --max-tokens --draft --fresh' ;;
     raptor) words='--help --json --quiet --folder --searxng --set --mode --max-tokens --chunking --walk' ;;
     check) words='--help --json --quiet --folder --searxng --set' ;;
-    serve) words='--help --json --quiet --folder --searxng --set --http --host --port --allow-host --allow-origin --without-auth' ;;
+    serve) words='--help --json --quiet --folder --searxng --set --http --host --port --allow-host --allow-origin --daemon --without-auth' ;;
     folders) words='add remove list --help --json --quiet --folder --searxng --set' ;;
     index) words='--help --json --quiet --folder --searxng --set' ;;
     status) words='--help --json --quiet --folder --searxng --set' ;;
+    stop) words='--help --json --quiet --folder --searxng --set' ;;
+    logs) words='--help --json --quiet --folder --searxng --set' ;;
     models) words='show list pull remove --help --json --quiet --folder --searxng --set --dry-run' ;;
     cache) words='path clear --help --json --quiet --folder --searxng --set' ;;
     sessions) words='show export remove --help --json --quiet --folder --searxng --set --format' ;;
