@@ -230,7 +230,9 @@ def try_package(folder: Path) -> None:
                 )
             run(remove, environment)
             left = sorted(
-                str(path.relative_to(place)) for path in place.rglob("*winnow*")
+                str(path.relative_to(place))
+                for path in place.rglob("*winnow*")
+                if path.suffix != ".lock"  # pipx keeps one for each name
             )
             if script.exists() or left:
                 sys.exit(f"{name} left {left[:5]}.")
