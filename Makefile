@@ -234,11 +234,13 @@ site:  ## the documents as a site with search, in build/site
 	@sed -e 's#(docs/#(#g' -e 's#"docs/#"#g' README.md > build/site-docs/index.md
 	@cp CHANGELOG.md build/site-docs/changelog.md && cp CONTRIBUTING.md build/site-docs/contributing.md
 	@sed -i -e 's#(CHANGELOG.md)#(changelog.md)#g' -e 's#(CONTRIBUTING.md)#(contributing.md)#g' \
-	  -e 's#(LICENSE)#($(REPOSITORY)/LICENSE)#g' build/site-docs/index.md
-	@sed -i -e 's#(docs/#(#g' build/site-docs/changelog.md build/site-docs/contributing.md
+	  -e 's#(LICENSE)#($(REPOSITORY)/LICENSE)#g' -e 's#(PRIVACY.md)#($(REPOSITORY)/PRIVACY.md)#g' build/site-docs/index.md
+	@sed -i -e 's#(docs/#(#g' -e 's#(AGENTS.md)#($(REPOSITORY)/AGENTS.md)#g' -e 's#(CHANGELOG.md)#(changelog.md)#g' \
+	  build/site-docs/changelog.md build/site-docs/contributing.md
 	@sed -i -e 's#(\.\./README.md#(index.md#g' -e 's#(\.\./CHANGELOG.md#(changelog.md#g' -e 's#(\.\./#($(REPOSITORY)/#g' \
 	  $(filter-out build/site-docs/index.md,$(patsubst docs/%,build/site-docs/%,$(wildcard docs/*.md)))
 	@build/mkdocs/bin/mkdocs build --quiet --strict
+	@! grep -rlE 'href="[^":]*\.md["#]' build/site --include=*.html  # a link to a file that is no page of the site
 
 wheel: $(VENV)/dev
 	$(BIN)/python -m build
