@@ -3,23 +3,24 @@
 `winnow folders add|remove|list` changes and shows the list that `server/folder_list.py`
 describes."""
 
+import argparse
 import os
-from collections.abc import Sequence
-from pathlib import Path
+from collections.abc import Mapping
 
 from cli.output import OK, print_json
 from errors import UsageError
 from server.folder_list import as_list, read_folder_list, write_own
+from server.settings import folder_list
 
 
-def change_list(path: Path, action: str, names: Sequence[str], *, as_json: bool) -> int:
-    """Add `names` to the list at `path`, or remove them, and print it; return the exit
-    code.
+def change_list(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
+    """Add names to the list, or remove them, and print it; return the exit code.
 
     Raises `UsageError` for a folder that does not exist, or is not on the list."""
+    path = folder_list()
     listed = read_folder_list(path)
-    folders = [os.path.abspath(os.path.expanduser(name)) for name in names]
-    if action == "add":
+    folders = [os.path.abspath(os.path.expanduser(name)) for name in args.names]
+    if args.action == "add":
         for folder in folders:
             if not os.path.exists(folder) or {"\n", os.pathsep} & {*folder}:
                 raise UsageError(
@@ -27,7 +28,7 @@ def change_list(path: Path, action: str, names: Sequence[str], *, as_json: bool)
                     hint="Check the path.",
                 )
         listed += folders
-    elif action == "remove":
+    elif args.action == "remove":
         for folder in folders:
             if folder not in listed:
                 raise UsageError(
@@ -37,7 +38,7 @@ def change_list(path: Path, action: str, names: Sequence[str], *, as_json: bool)
     if folders:
         write_own(path, as_list(listed))
         listed = read_folder_list(path)
-    if as_json:
+    if args.json:
         print_json({"folders": listed, "list": str(path)})
     else:
         print("\n".join(listed) or "No folder is listed: winnow folders add DIR.")

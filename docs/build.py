@@ -6,6 +6,7 @@ document. Not for: text written by people.
 
 import argparse
 import functools
+import hashlib
 import importlib
 import json
 import re
@@ -120,6 +121,22 @@ def with_lines(path: Path) -> str:
     return PLACED.sub(placed, path.read_text(encoding="utf-8"))
 
 
+def skills_of_the_server() -> str:
+    """Return `server/skills.json`: the entry of each skill, as `skills/list` has it, and its text."""
+    skills, texts = [], {}
+    for path in sorted((ROOT / "skills").glob("*/SKILL.md")):
+        uri, text = f"skill://{path.parent.name}/SKILL.md", path.read_text("utf-8")
+        raw = text.encode()
+        header = dict(
+            line.split(": ", 1) for line in text.split("---\n")[1].splitlines()
+        )
+        digest = f"sha256:{hashlib.sha256(raw).hexdigest()}"
+        files = [{"uri": uri, "digest": digest, "size": len(raw)}]
+        skills.append({"uri": uri, "frontmatter": header, "resources": files})
+        texts[uri] = text
+    return json.dumps({"skills": skills, "texts": texts}, indent=1) + "\n"
+
+
 def skills_of_the_plugin() -> dict[Path, str]:
     """Return the copies of `skills/` in `plugin/`: clients copy that folder alone."""
     skills = ROOT / "skills"
@@ -150,6 +167,7 @@ def main() -> None:
     whole = {
         **{path: with_lines(path) for path in (ROOT / "papers").rglob("README.md")},
         **skills_of_the_plugin(),
+        ROOT / "server/skills.json": skills_of_the_server(),
         **shell_files(),
     }
     for path, after in whole.items():

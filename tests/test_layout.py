@@ -121,7 +121,7 @@ def test_the_wheel_is_shown_to_carry_every_folder() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     carried = project["tool"]["hatch"]["build"]["targets"]["wheel"]["force-include"]
     # Of the papers not the recipes and the rows: they need a checkout.
-    assert {name.partition("/")[0] for name in carried} == {*FOLDERS, "skills", *ROOTS}
+    assert {name.partition("/")[0] for name in carried} == {*FOLDERS, *ROOTS}
 
 
 def test_possessive_groups_give_up_where_their_round_began() -> None:

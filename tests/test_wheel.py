@@ -36,7 +36,7 @@ def test_a_foreign_environment_gains_one_name_and_every_file_of_ours(wheel: Path
     assert {top for top in tops if not top.endswith((".dist-info", ".data"))} == {"winnow"}
     ours = {
         f"winnow/_app/{path.relative_to(ROOT).as_posix()}"
-        for folder in (*FOLDERS, "skills")
+        for folder in FOLDERS
         for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     } - {
