@@ -4,7 +4,7 @@ each question costs.
     python -m bench.folder             a cold server, the same again after its start, a tree over all files
     python -m bench.folder --check     the first two, and 2,000 notes; exit code 1 where a bar falls short
     python -m bench.folder --index     the 288 files of ../shared/data/library288 by `winnow index`: whole, again,
-                                       and killed 20 times; with --check bars
+                                       killed 20 times, by four at once; with --check bars
     python -m bench.folder --notes N   N notes of real sentences alone: the first answer, changes, the step of search
 
 10 PDF, 10 DOCX, 17 Markdown, 21 HTML, 5 text files, made from ../shared/papers,
@@ -25,6 +25,7 @@ import tarfile
 import tempfile
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -73,6 +74,10 @@ KILLS: Final = 20
 KILLED_BAR: Final = 1.15
 """Processor seconds of runs that are killed and one that ends, over those of one run; both
 without what a process takes that finds all done."""
+AT_ONCE: Final = 4
+AT_ONCE_BAR: Final = 1.2
+"""Processor seconds of so many runs over one index at the same time, over those of one
+run; both without what a process takes that finds all done."""
 REPEATS: Final = 8
 LINES: Final = 50
 """Lines of a page."""
@@ -136,9 +141,19 @@ def _measure_index() -> list[str]:
             seconds = _indexed(folder, Path(place) / "killed", limit)
             spent += max(seconds - again, 0.0)
         spent += _indexed(folder, Path(place) / "killed") - again
-    share = spent / work
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            runs = [
+                pool.submit(_indexed, folder, Path(place) / "together")
+                for _ in range(AT_ONCE)
+            ]
+            together = sum(run.result() - again for run in runs)
+    share, share_at_once, failed = spent / work, together / work, list[str]()
+    print(f"{AT_ONCE} at once {together:.1f} of {work:.1f}: {share_at_once:.2f}")
     print(f"work {work:.1f}, killed {KILLS} times {spent:.1f}: {share:.2f}")
-    failed = []
+    if share_at_once > AT_ONCE_BAR:
+        failed.append(
+            f"{AT_ONCE} at once took {share_at_once:.2f} of the work of one > {AT_ONCE_BAR}"
+        )
     if whole > INDEX_BAR:
         failed.append(f"an index took {whole:.1f} processor seconds > {INDEX_BAR}")
     if share > KILLED_BAR:

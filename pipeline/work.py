@@ -135,7 +135,7 @@ def traced(name: str) -> Callable[[T], T]:
 
 @asynccontextmanager
 async def alone(
-    store: "Store",
+    store: "Store | None",
     key: str,
     look: Callable[[], T],
     *,
@@ -147,7 +147,11 @@ async def alone(
 
     Where that is not `enough`, this is the only process that works on `key`, by a claim
     in `store`, for as long as it takes; the claim of a process that was killed passes
-    on `patience` seconds after. Others wait without limit for that."""
+    on `patience` seconds after. Others wait without limit for that. Without a store
+    none waits."""
+    if store is None:
+        yield await in_thread(look), 0.0
+        return
 
     def look_or_claim() -> "tuple[T, Claim | None]":
         found = look()

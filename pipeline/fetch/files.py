@@ -34,7 +34,7 @@ from pipeline.conversion.converter import Converter, reader_version
 from pipeline.fetch.beneath import open_beneath
 from pipeline.fetch.handles import find_page, keep_page
 from pipeline.fetch.limits import FetchLimits
-from pipeline.work import in_thread
+from pipeline.work import alone, in_thread
 from readers.convert import Raw, to_page
 from readers.converted import ALL_PAGES, Span, Unreadable, raising_the_cap
 from readers.format import endings_of, formats
@@ -73,6 +73,8 @@ none above (`open_beneath`)."""
 _SPAN: Final = re.compile(r"#pages=(?P<first>\d{1,6})-(?P<last>\d{1,6})?\Z")
 _SNIFFED: Final = 1_024
 """Bytes of a file of another ending that are read to know whether it is text."""
+LEASE_SECONDS: Final = 5.0
+"""Seconds until others go on with a file after its process was killed."""
 _PACKED_BYTES: Final = 1_000_000
 """Bytes of a packed file that are read for the same: a block of bzip2 has up to
 900,000."""
@@ -145,27 +147,33 @@ class Files:
         resolved = await in_thread(allowed_path, path, roots=self.roots)
         key = await in_thread(file_key, resolved, source=str(path))
         opened = self._is_opened(resolved)
+        if store is None:
+            return await self._converted(resolved, str(path), span, opened=opened)
         name = f"{key}:{reader_version()}:{name_span(span)}:{opened}"
-        if store is not None:
-            handle = await in_thread(store.get_json, name)
-            page = await in_thread(find_page, store, str(handle))
-            if page is not None:
-                return page
+
+        def kept() -> Page | None:
+            return find_page(store, str(store.get_json(name)))
+
+        # A file that another call or process is converting is waited for.
+        async with alone(
+            store, f"converting:{name}", kept, enough=bool, patience=LEASE_SECONDS
+        ) as (page, _):
+            if page is None:
+                page = await self._converted(resolved, str(path), span, opened=opened)
+                with anyio.CancelScope(shield=True):  # the work of seconds is not lost
+                    handle = await in_thread(keep_page, store, page)
+                    await in_thread(store.set_json, name, handle)
+        return page
+
+    async def _converted(
+        self, resolved: Path, source: str, span: Span, *, opened: bool
+    ) -> Page:
         raw = await in_thread(
-            read_raw,
-            resolved,
-            str(path),
-            self._max_bytes,
-            span,
-            opened=opened,
+            read_raw, resolved, source, self._max_bytes, span, opened=opened
         )
         page = _titled(await self.convert(raw), Path(raw.name))
         if not opened and await in_thread(holds_secret, page.html):
-            raise _secret(str(path))
-        if store is not None:
-            with anyio.CancelScope(shield=True):  # the work of seconds is not lost
-                handle = await in_thread(keep_page, store, page)
-                await in_thread(store.set_json, name, handle)
+            raise _secret(source)
         return page
 
     def _is_opened(self, resolved: Path) -> bool:

@@ -11,6 +11,7 @@ reading a named file (`pipeline/fetch/files.py`)."""
 
 import hashlib
 import logging
+import operator
 import sqlite3
 import threading
 import time
@@ -28,7 +29,14 @@ from cache.folder import make_folder
 from cancellation import check_cancelled
 from errors import CacheError, ModelError, SourceError
 from models.protocols import Embedder
-from pipeline.fetch.files import CONVERTED, IMAGES, Files, ending_of, read_raw
+from pipeline.fetch.files import (
+    CONVERTED,
+    IMAGES,
+    LEASE_SECONDS,
+    Files,
+    ending_of,
+    read_raw,
+)
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, blend
 from pipeline.search.folder_status import FolderStatus
@@ -45,7 +53,7 @@ from pipeline.search.word_index import (
     WordIndex,
     remove,
 )
-from pipeline.work import in_thread, time_left
+from pipeline.work import alone, in_thread, time_left
 from readers.sniff import decode, looks_like_text
 
 BATCH: Final = 8
@@ -490,12 +498,20 @@ class FolderProvider:
         index, embedder = self._opened(), self._embedder
         if embedder is None:
             return False
-        outlines = await in_thread(index.without_vector, embedder.name, numbers, count)
-        for start in range(0, len(outlines), BATCH):
-            batch = dict(outlines[start : start + BATCH])
-            vectors = await embedder.embed(list(batch.values()), kind="passage")
-            by_file = dict(zip(batch, vectors, strict=True))
-            await in_thread(index.keep_vectors, embedder.name, by_file)
+        look = partial(index.without_vector, embedder.name, numbers, count)
+        # What another process is embedding is waited for, and not embedded again.
+        async with alone(
+            self._files.store,
+            f"embedding:{self._database}",
+            look,
+            enough=operator.not_,
+            patience=LEASE_SECONDS,
+        ) as (outlines, _):
+            for start in range(0, len(outlines), BATCH):
+                batch = dict(outlines[start : start + BATCH])
+                vectors = await embedder.embed(list(batch.values()), kind="passage")
+                by_file = dict(zip(batch, vectors, strict=True))
+                await in_thread(index.keep_vectors, embedder.name, by_file)
         return bool(outlines)
 
 
