@@ -657,6 +657,39 @@ async def test_notes_answer_at_once_and_a_long_document_is_counted_after_the_ans
         assert names(outcome)[0] == "manual.pdf"
 
 
+class _Counting(OnnxEmbedder):
+    """Counts the outlines that it embeds."""
+
+    count = 0
+
+    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
+        self.count += len(texts) * (kind == "passage")
+        return await super().embed(texts, kind=kind)
+
+
+@pytest.mark.anyio
+async def test_a_document_and_an_outline_are_the_work_of_one_of_those_who_read_a_folder(
+    tmp_path: Path, store: Store, index: Path
+) -> None:
+    (folder := tmp_path / "manuals").mkdir()
+    for number in range(6):
+        pages = [[(f"Words of line {n} of manual {number}.", 11) for n in range(9)]] * 9
+        (folder / f"manual{number}.pdf").write_bytes(make_pdf(pages))
+    embedders, converted = [_Counting() for _ in range(3)], list[int]()
+
+    async def read(embedder: _Counting) -> None:
+        async with aclosing(Converter(store, processes=1)) as converter:
+            files = Files([folder], store=store, converter=converter)
+            await FolderProvider([folder], index, files=files, embedder=embedder).finish()
+            converted.append(converter.converted)
+
+    async with anyio.create_task_group() as group:
+        for embedder in embedders:
+            group.start_soon(read, embedder)
+    assert sum(converted) == 6
+    assert sum(embedder.count for embedder in embedders) == 6
+
+
 class _Noting(OnnxEmbedder):
     """Notes when the last outlines are embedded, which are fewer than a batch."""
 
