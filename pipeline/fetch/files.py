@@ -157,13 +157,14 @@ class Files:
         # A file that another call or process is converting is waited for.
         async with alone(
             store, f"converting:{name}", kept, enough=bool, patience=LEASE_SECONDS
-        ) as (page, _):
-            if page is None:
-                page = await self._converted(resolved, str(path), span, opened=opened)
-                with anyio.CancelScope(shield=True):  # the work of seconds is not lost
-                    handle = await in_thread(keep_page, store, page)
-                    await in_thread(store.set_json, name, handle)
-        return page
+        ) as (kept_page, _):
+            if kept_page is not None:
+                return kept_page
+            page = await self._converted(resolved, str(path), span, opened=opened)
+            with anyio.CancelScope(shield=True):  # the work of seconds is not lost
+                handle = await in_thread(keep_page, store, page)
+                await in_thread(store.set_json, name, handle)
+            return page
 
     async def _converted(
         self, resolved: Path, source: str, span: Span, *, opened: bool
