@@ -15,12 +15,13 @@ def find_folders() -> None:
 def main() -> None:
     """Run the command line; without arguments serve, or show the help at a terminal."""
     find_folders()
+    at_terminal = sys.stdin and sys.stdin.isatty()
+    arguments = sys.argv[1:] or ["--help" if at_terminal else "serve"]
     gc.disable()  # collections while modules are imported cost a tenth of the start
     if sys.platform != "win32":
         from server.daemon.proxy import join  # noqa: PLC0415  the path must be set first
 
-        join(sys.argv[1:])
+        join(arguments)
     from cli.command import main as run  # noqa: PLC0415  the path above must be set first
 
-    at_terminal = sys.stdin and sys.stdin.isatty()
-    run(sys.argv[1:] or ["--help" if at_terminal else "serve"])
+    run(arguments)
