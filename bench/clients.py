@@ -24,7 +24,7 @@ from typing import Any, Final, NamedTuple
 from bench.mcp_served import LIBRARY, ROOT
 from pipeline.text.tokens import count_tokens
 from tests.support.clients import ANSWER, ASKED, GONE, QUESTION, TWICE, read_twice
-from tools.common.answer import RESULT
+from tools.common.ending import RESULT
 
 Json = dict[str, Any]
 FOLDER: Final = ROOT / "build" / "clients"

@@ -19,7 +19,7 @@ from typing import Any, Final
 from extras.desk.page import desk_html
 from tests.support import LIBRARY
 from tests.support.desk import HOST_PAGE, browsing, desk_served
-from tools.common.answer import RESULT
+from tools.common.ending import RESULT
 from tools.common.view import VIEW_KEY
 
 BYTES_BAR: Final = 150_000

@@ -38,7 +38,7 @@ from pipeline.search.listing import list_files
 from pipeline.search.word_index import WordIndex
 from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf
-from tools.common.answer import data_of
+from tools.common.ending import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 SHARED: Final = ROOT.parent / "shared"

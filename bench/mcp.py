@@ -32,7 +32,7 @@ from pipeline.text.tokens import count_tokens, cut_to_tokens
 from readers.html.document import read_document
 from readers.page import Page
 from server.toolbox import listing
-from tools.common.answer import data_of
+from tools.common.ending import data_of
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 LIBRARY: Final = ROOT / "examples" / "library"

@@ -21,7 +21,7 @@ from mcp_types import CallToolResult, TextContent
 
 from bench.loopback import Answer, serving
 from bench.mcp_served import LIBRARY, ROOT, environment, tree
-from tools.common.answer import data_of
+from tools.common.ending import data_of
 
 QUESTION: Final = "What changed at the harbour?"
 SECONDS: Final = 3

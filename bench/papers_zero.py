@@ -106,9 +106,14 @@ async def _(_: Bench) -> Outcome:
         )
         async with open_services(settings) as services:
             found = await research(
-                order, services, max_tokens=1_000, report=no_report, write=True
+                order,
+                services,
+                max_tokens=1_000,
+                reserve=0,
+                report=no_report,
+                write=True,
             )
-    gathered, reading = found.gathered, found.reading
+    gathered, reading = found.gathered, found.answer.reading
     # 1. to 3. PARSER, search, mixed ranking
     assert gathered.parsed.made_by == "model"
     assert {outcome.status for outcome in gathered.outcomes} == {"ok"}
@@ -116,7 +121,9 @@ async def _(_: Bench) -> Outcome:
     # 4. and 5. tags, EXTRACTOR: its sentences alone are shown
     texts = [reading.places[row][1].text for row in reading.only]
     assert texts and one.is_in(" ".join(texts)) and "The model agrees" in reading.note
-    assert not one.is_in(found.text.replace(texts[0], "")) or len(texts) > 1
+    assert (
+        not one.is_in(found.answer.sheet.text.replace(texts[0], "")) or len(texts) > 1
+    )
     # 6. and 7. enriched prompt, answer
     assert found.written is not None and one.is_in(found.written.text)
     return differs(

@@ -19,7 +19,7 @@ from pipeline.evidence.assemble import fill
 from pipeline.question.broad import is_broad
 from pipeline.question.question import Question as Analysed
 from pipeline.raptor.overview import overview
-from pipeline.raptor.query import read_tree
+from pipeline.raptor.query import read_leaves
 from pipeline.reading.relevance import Blend, Reader
 from pipeline.text.tokens import count_each
 from readers.page import Document
@@ -127,7 +127,7 @@ async def answered(
     async def pages(places: Sequence[int]) -> Mapping[int, Document]:
         return {place: one.documents[place] for place in places}
 
-    documents, reading = await read_tree(
+    documents, reading = await read_leaves(
         one.tree,
         Analysed(question),
         pages,

@@ -52,7 +52,7 @@ from readers.html.document import read_document
 from readers.page import Document
 from server.app import build_server
 from server.settings import read_settings
-from tools.common.answer import data_of
+from tools.common.ending import data_of
 
 TOOLS: Final = ("extract_relevant", "fetch_and_prune_html", "raptor_query", "research")
 BUDGETS: Final = (256, 512, 1_000, 0)

@@ -32,7 +32,7 @@ from bench.mcp_served import ABOUT, LIBRARY, Served, hello, say, served
 from cache.store import Stores, open_stores
 from pipeline.fetch.handles import find_answer
 from pipeline.session.session import SESSION_SCHEME
-from tools.common.answer import RESULT
+from tools.common.ending import RESULT
 
 KILLS: Final = 10
 MOMENTS: Final = 16

@@ -170,7 +170,7 @@ def _print_result(result: CallToolResult, as_json: bool) -> int:
     from mcp_types import TextContent  # noqa: PLC0415  the pipeline, which help and other commands start without
 
     from cli.terminal import drawn_answer, pen_for  # noqa: PLC0415  the pipeline, which help and other commands start without
-    from tools.common.answer import data_of  # noqa: PLC0415  the pipeline, which help and other commands start without
+    from tools.common.ending import data_of  # noqa: PLC0415  the pipeline, which help and other commands start without
 
     text = "\n".join(
         block.text for block in result.content if isinstance(block, TextContent)

@@ -1,79 +1,122 @@
-"""From documents to a cited answer: the steps under every tool that quotes (zero-index §2).
+"""From documents to a cited answer: the steps of every tool that quotes (zero-index §2).
 
-A tool finds its documents and says what follows the passages; what is between is here, once:
+1. load: the tool's own (`pipeline/sources`, `pipeline/search`, `pipeline/raptor`);
+2. to 7.: `answer`.
 
-1. read: documents are cut into units, each is scored, and judged whether any answers (`reading/extract.py`);
-2. settle: what was not read is named, and takes back a "none" (`settled`);
-3. grow: passages around the best units, within a budget (`evidence/assemble.py`);
-4. write: the verdict, then the passages, on the sheet of the answer (`write`).
-
-Not for: finding documents (`pipeline/sources`, `pipeline/search`), or an answer in a generator's words
+How an answer ends is `tools/common/ending.py`. Not for: an answer in a generator's words
 (`pipeline/generated.py`)."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
 
-from pipeline.evidence.assemble import Assembled, assemble
-from pipeline.evidence.show import Sheet, verdict_line
-from pipeline.reading.extract import left_unread, unless_cut
+import anyio
+
+from pipeline.evidence.assemble import UNASKED, Assembled, assemble
+from pipeline.evidence.show import Sheet, notice_within, verdict_line
+from pipeline.question.question import Question
+from pipeline.reading.extract import extract, left_unread, read_documents, unless_cut
 from pipeline.reading.reading import Reading
-from pipeline.text.frame import one_line
+from pipeline.reading.relevance import Blend
+from pipeline.services import Services
+from pipeline.sources.gather import room_for
+from pipeline.text.frame import new_delimiter, one_line
+from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left
 from readers.page import Document, Failure
 
-
-def settled(
-    reading: Reading, documents: Sequence[Document], failures: Sequence[Failure]
-) -> tuple[Reading, list[Failure]]:
-    """Return a reading that is `none` only if everything was read, and what it did not
-    reach of `documents`. `failures` are what was not read before it."""
-    unread = left_unread(reading, documents)
-    return unless_cut(reading, (*failures, *unread)), unread
+Read = Callable[[], Awaitable[tuple[Sequence[Document], Reading]]]
+"""Returns documents in the order of their reading."""
 
 
-def write(
-    documents: Sequence[Document],
-    reading: Reading,
-    sheet: Sheet,
-    delimiter: str,
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A verdict and passages on a sheet that has room for how to go on, and what they
+    were made of."""
+
+    documents: Sequence[Document]
+    failures: Sequence[Failure]
+    """What was not read."""
+    reading: Reading
+    sheet: Sheet
+    assembled: Assembled
+    delimiter: str
+    """The answer's own delimiter for untrusted text."""
+
+
+async def answer(
+    read: Read,
+    failures: Sequence[Failure],
     *,
-    head: str = "",
-    open_end: bool = False,
-) -> Assembled:
-    """Write the verdict of a reading, `head` and its passages to a sheet.
+    max_tokens: int,
+    reserve: int,
+    head: Callable[[Reading, str], str] | None = None,
+) -> Answer:
+    """Return the verdict and passages of what `read` returns, in at most `max_tokens`.
 
-    `delimiter` is the answer's own for untrusted text. With `open_end` (no budget was named) passages that score far
-    below the best are left out though they fit."""
+    `failures` are what was not loaded. With 0 `max_tokens` the budget is `UNASKED`, and
+    passages that score far below the best are left out though they fit. `reserve` tokens
+    are kept for how to go on. `head` is written below the verdict, by default what
+    delimiters mean."""
+    # 2. Read: units of the documents, a score each, and whether any answers
+    documents, reading = await read()
+    # 3. Settle: what was not read is named, and takes back a `none`
+    failures = (*failures, *left_unread(reading, documents))
+    reading = unless_cut(reading, failures)
+    if not documents:
+        reading = replace(reading, note="No pages were found.")
+    # 4. Open a sheet with room for what follows the passages
+    budget, delimiter = max_tokens or UNASKED, new_delimiter()
+    sheet = Sheet(budget, reserve=reserve + room_for(failures, budget))
+    # 5. Write the verdict
     sheet.add_cut(verdict_line(reading))
-    sheet.add(head)
+    sheet.add(head(reading, delimiter) if head else notice_within(delimiter, budget))
     if reading.verdict == "none" or not documents:
         sheet.add_cut(reading.note)
         nearest = f"Nearest lines of the sources read ({len(documents)}):"
         sheet.add(nearest if len(reading.values) else "")
-    # Its labels are known when the passages are; until then each has three letters
-    draft = _differing(documents, reading, lambda *_: "10a")
-    assembled = assemble(
+    # 6. Grow passages around the best units; where sources differ is said above them, in
+    # labels that are known then: until then each has three letters
+    assembled = await in_thread(
+        assemble,
         documents,
         reading,
-        max_tokens=sheet.room_beside(draft),
+        max_tokens=sheet.room_beside(_differing(documents, reading)),
         delimiter=delimiter,
-        open_end=open_end,
+        open_end=not max_tokens,
     )
-    sheet.add(_differing(documents, reading, assembled.label_of))
+    # 7. Write them
+    sheet.add(_differing(documents, reading, assembled))
     sheet.add(assembled.shown.text)
-    return assembled
+    sheet.release()
+    return Answer(documents, failures, reading, sheet, assembled, delimiter)
+
+
+async def read_within(
+    question: Question, services: Services, documents: Sequence[Document]
+) -> tuple[Sequence[Document], Reading]:
+    """Return documents and their reading; without time for that, the one by words alone."""
+    with anyio.move_on_after(LONG_SHARE * time_left()):
+        return documents, await extract(
+            question, documents, reader=services.reader, extractor=services.extractor
+        )
+    seconds = STEP_SHARE * time_left()
+    reading = await read_documents(
+        question, documents, reader=Blend(None), seconds=seconds
+    )
+    return documents, replace(reading, late=True)
 
 
 def _differing(
-    documents: Sequence[Document],
-    reading: Reading,
-    label_of: Callable[[str, int], str],
+    documents: Sequence[Document], reading: Reading, assembled: Assembled | None = None
 ) -> str:
     """Return the line of the values that sources give differently, each with its
-    passage and the date of its page; empty where fewer than two are quoted."""
+    passage, three letters without any, and the date of its page; empty where fewer than
+    two are quoted."""
     cited: list[str] = []
     for value in reading.differing:
         index, unit = reading.places[value.row]
         page = documents[index].page
-        if label := label_of(page.final_url, unit.number):
+        label = assembled.label_of(page.final_url, unit.number) if assembled else "10a"
+        if label:
             date = f", {page.published}" if page.published else ""
             cited.append(f"{one_line(value.text)} [{label}{date}]")
     return f"Sources differ: {', '.join(cited)}." if len(cited) > 1 else ""

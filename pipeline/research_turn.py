@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from pipeline.evidence.show import HINT_TOKENS, WIDE
 from pipeline.question.question import Question
 from pipeline.question.turns import refers_back
 from pipeline.question.wants import Freshness, split_sites
@@ -37,6 +36,8 @@ class TurnOrder:
     """Hash of the caller; "" for users of this machine."""
     max_tokens: int
     """Budget; 0 lets the reading decide."""
+    reserve: int
+    """Tokens of it that are kept for how to go on."""
     max_pages: int
     freshness: Freshness
     write: bool
@@ -82,8 +83,7 @@ async def take_turn(order: TurnOrder, services: Services, report: Report) -> Tur
     if not order.session and refers_back(complete):
         note = REFERS_BACK
 
-    # 3. Research; the line with the session's handle takes about 25 tokens
-    max_tokens = order.max_tokens
+    # 3. Research
     researched = await research(
         Wanted(
             complete,
@@ -92,7 +92,8 @@ async def take_turn(order: TurnOrder, services: Services, report: Report) -> Tur
             filters=SearchQuery("", site=" ".join(sites)),
         ),
         ongoing.over(services),
-        max_tokens=max_tokens - HINT_TOKENS if max_tokens >= WIDE else max_tokens,
+        max_tokens=order.max_tokens,
+        reserve=order.reserve,
         report=report,
         write=order.write,
         note=note,
@@ -113,13 +114,13 @@ def _restricted(sites: Sequence[str], services: Services, report: Report) -> Ser
 async def _keep(researched: Researched, ongoing: Ongoing) -> tuple[str, ...]:
     """Add the result to the session; return the labels of passages that it had shown
     before."""
-    gathered, reading = researched.gathered, researched.reading
+    gathered, answered = researched.gathered, researched.answer
     shown_before = await ongoing.keep(
-        reading,
+        answered.reading,
         [query.text for query in gathered.parsed.queries],
-        researched.assembled.evidence,
+        answered.assembled.evidence,
         [document.page for document in gathered.documents.values()],
-        failures_of(gathered.missing()),
+        failures_of(answered.failures),
     )
-    labels = researched.assembled.shown.labels
+    labels = answered.assembled.shown.labels
     return tuple(label for label, old in zip(labels, shown_before, strict=True) if old)

@@ -17,7 +17,6 @@ from pipeline.sources.gather import (
     Gathered,
     Wanted,
     gather_pages,
-    provider_line,
     provider_lines,
 )
 from pipeline.text.frame import (
@@ -83,17 +82,6 @@ class HitList:
     def providers(self) -> list[str]:
         """Return a line for each provider with its status and reason."""
         return provider_lines(self.gathered.outcomes, self.delimiter)
-
-    def write_search(self, sheet: Sheet) -> None:
-        """Write which providers did not answer as asked, and the notes."""
-        for outcome in self.gathered.outcomes:
-            if outcome.status != "ok" or outcome.reason:
-                line = provider_line(outcome, self.delimiter)
-                sheet.add(line) or sheet.add_cut(
-                    f"{outcome.provider}: {outcome.status}"
-                )
-        for note in self.gathered.notes:
-            sheet.add_cut(note)
 
 
 async def search_pages(

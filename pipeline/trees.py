@@ -4,16 +4,16 @@ budget.
 Not for: the tree itself and its nodes' scores (`pipeline/raptor`).
 """
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Final, Literal, NamedTuple
+from typing import Final, Literal
 
 import anyio
+import numpy as np
 
 from errors import ModelError, UsageError
-from pipeline.answer import write
-from pipeline.evidence.assemble import Assembled
+from pipeline.answer import Answer, Read, answer, read_within
 from pipeline.evidence.show import Sheet, hint_room, notice_within
 from pipeline.fetch.handles import find_page, page_handle
 from pipeline.printed import printed
@@ -22,9 +22,10 @@ from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree
 from pipeline.raptor.leaves import Chunker
 from pipeline.raptor.overview import overview
-from pipeline.raptor.query import read_tree
+from pipeline.raptor.query import read_leaves
 from pipeline.raptor.tree import TREE_SCHEME, Chunking, Tree, TreeOptions
-from pipeline.reading.extract import left_unread, model_failure, read_documents
+from pipeline.reading.extract import model_failure
+from pipeline.reading.reading import Reading
 from pipeline.services import Services
 from pipeline.sources.gather import (
     Loaded,
@@ -50,6 +51,10 @@ UNBUILT: Final = (
 )
 
 
+UNSCORED: Final = Reading(
+    "unsure", "", 0.0, (), np.zeros(0, dtype=np.float32), "embedding"
+)
+"""Where nodes of a tree are scored instead of units."""
 TreeMode = Literal["guided", "collapsed", "traversal"]
 """`guided` by leaves; the others by nodes above them, as RAPTOR prints it."""
 
@@ -67,14 +72,11 @@ class TreeOrder:
 
 @dataclass(frozen=True, slots=True)
 class AskedTree:
-    """The answer of a tree; its sheet has room for what follows the passages."""
+    """The answer of a tree, and how the tree was made."""
 
     tree: Tree | None
     """None if it is not built in time: then the passages are from the documents."""
-    sheet: Sheet
-    assembled: Assembled
-    documents: Sequence[Document]
-    failures: Sequence[Failure]
+    answer: Answer
     made: Sequence[str]
     """Lines on how the tree was made."""
 
@@ -100,7 +102,7 @@ async def ask_tree(
 
     Raises `UsageError` for two trees, and what `load_sources` and `open_tree` raise.
     """
-    # 1. The tree: kept, grown, or built
+    # 1. Load: the tree is kept, grown, or built
     idms = _idms(services) if order.chunking == "idms" else None
     tree, loaded = await _tree(sources, question, order, services, report, idms)
     notes = list(idms.notes if tree and idms else ())
@@ -110,106 +112,86 @@ async def ask_tree(
         if source.unread
     ]
     failures = list(dict.fromkeys([*partly, *loaded.failures]))
-    # 2. Room for what follows the passages
-    delimiter, budget = new_delimiter(), order.max_tokens
-    noted = min(budget // NOTED, sum(count_tokens(line) + 1 for line in notes))
-    sheet = Sheet(
-        budget, reserve=hint_room(budget) + room_for(failures, budget) + noted
-    )
-    sheet.add(notice_within(delimiter, budget))
-    # 3. Passages within the budget: units as the core reads them, or nodes above leaves
+    budget = order.max_tokens
+    noted = sum(count_tokens(line) + 1 for line in notes)
+    reserve = hint_room(budget) + min(budget // NOTED, noted)
+    # 2.-7. Read the units of the best leaves, and answer
+    read: Read
     if tree is None or not tree.leaves:
-        passages = await _from_documents(
-            loaded, question, services, sheet=sheet, delimiter=delimiter
-        )
-    elif order.mode == "guided":
-        passages = await _guided(
-            tree, question, services, sheet=sheet, delimiter=delimiter
-        )
+        read = partial(_unbuilt, question, services, loaded.documents)
     else:
-        passages = await _by_nodes(
-            tree, order, question, services, sheet=sheet, delimiter=delimiter
+        pages = partial(_pages, tree, services=services)
+        if order.mode != "guided" or _is_broad(tree, question):
+            described = await _described(
+                tree, order, question, services, failures, reserve
+            )
+            return AskedTree(tree, described, notes)
+        read = partial(
+            read_leaves,
+            tree,
+            question,
+            pages,
+            reader=services.reader,
+            embedder=services.embedder,
+            max_tokens=budget,
         )
-    sheet.release()
-    return AskedTree(
-        tree,
-        sheet,
-        passages.assembled,
-        passages.documents,
-        (*failures, *passages.unread),
-        notes,
-    )
+    answered = await answer(read, failures, max_tokens=budget, reserve=reserve)
+    return AskedTree(tree, answered, notes)
 
 
-class _Passages(NamedTuple):
-    """Passages, their documents, and sources that were not read in time."""
-
-    assembled: Assembled
-    documents: Sequence[Document]
-    unread: Sequence[Failure] = ()
-
-
-async def _guided(
-    tree: Tree, question: Question, services: Services, *, sheet: Sheet, delimiter: str
-) -> _Passages:
-    """Return the best units, or an overview if the question is about the whole, and
-    their pages."""
-    only_source = tree.sources[0] if len(tree.sources) == 1 else None
-    titles = (
-        [only_source.title, only_source.url.rpartition("/")[2].partition(".")[0]]
-        if only_source
-        else []
-    )
-    if is_broad(question.text, titles):
-        at_hand = await _pages(tree, range(len(tree.sources) == 1), services)
-        describe = partial(
-            overview, tree, at_hand, max_tokens=sheet.room, delimiter=delimiter
-        )
-        assembled = await in_thread(describe)
-        sheet.add(assembled.shown.text)
-        return _Passages(assembled, list(at_hand.values()))
-    pages = partial(_pages, tree, services=services)
-    documents, reading = await read_tree(
-        tree,
-        question,
-        pages,
-        reader=services.reader,
-        embedder=services.embedder,
-        max_tokens=sheet.room,
-    )
-    # Leaves that replace a deleted page have no page to open.
-    return _Passages(
-        await in_thread(write, documents, reading, sheet, delimiter),
-        [document for document in documents if document.page.html],
-        left_unread(reading, documents),
-    )
+async def _unbuilt(
+    question: Question, services: Services, documents: Sequence[Document]
+) -> tuple[Sequence[Document], Reading]:
+    """Return documents and their reading while their tree is not built: never a `none`
+    and never sure, since it may have been read in a hurry."""
+    _, reading = await read_within(question, services, documents)
+    return documents, replace(reading, verdict="unsure")
 
 
-async def _by_nodes(
+def _is_broad(tree: Tree, question: Question) -> bool:
+    """Return whether a question is about all of a tree."""
+    titles: list[str] = []
+    if len(tree.sources) == 1:
+        (source,) = tree.sources
+        titles = [source.title, source.url.rpartition("/")[2].partition(".")[0]]
+    return is_broad(question.text, titles)
+
+
+async def _described(
     tree: Tree,
     order: TreeOrder,
     question: Question,
     services: Services,
-    *,
-    sheet: Sheet,
-    delimiter: str,
-) -> _Passages:
-    """Return leaves and summaries as they score in a mode of the paper, and their
-    pages."""
-    ask_nodes: Callable[..., Awaitable[tuple[Assembled, Mapping[int, Document]]]]
-    ask_nodes = printed("ask_nodes")
-    assembled, documents = await ask_nodes(
-        tree,
-        question,
-        services,
-        mode=order.mode,
-        walk=order.walk,
-        pages=partial(_pages, tree, services=services),
-        max_tokens=sheet.room,
-        delimiter=delimiter,
-    )
+    failures: Sequence[Failure],
+    reserve: int,
+) -> Answer:
+    """Return an overview of a tree, or, in a mode of the paper, its leaves and summaries
+    as they score: no unit is scored, and nothing judged."""
+    delimiter, budget = new_delimiter(), order.max_tokens
+    sheet = Sheet(budget, reserve=reserve + room_for(failures, budget))
+    sheet.add(notice_within(delimiter, budget))
+    pages = partial(_pages, tree, services=services)
+    documents: Mapping[int, Document]
+    if order.mode == "guided":
+        documents = await pages(range(len(tree.sources) == 1))
+        assembled = await in_thread(
+            overview, tree, documents, max_tokens=sheet.room, delimiter=delimiter
+        )
+    else:
+        assembled, documents = await printed("ask_nodes")(
+            tree,
+            question,
+            services,
+            mode=order.mode,
+            walk=order.walk,
+            pages=pages,
+            max_tokens=sheet.room,
+            delimiter=delimiter,
+        )
     sheet.add(assembled.shown.text)
-    return _Passages(assembled, list(documents.values()))
+    sheet.release()
+    of_pages = list(documents.values())
+    return Answer(of_pages, failures, UNSCORED, sheet, assembled, delimiter)
 
 
 def _idms(services: Services) -> Chunker:
@@ -289,27 +271,6 @@ async def _tree(
             failures = (*loaded.failures, model_failure(str(error)))
             return await build(embedder=None), replace(loaded, failures=failures)
     return None, loaded
-
-
-async def _from_documents(
-    loaded: Loaded,
-    question: Question,
-    services: Services,
-    *,
-    sheet: Sheet,
-    delimiter: str,
-) -> _Passages:
-    """Return the best units of the documents, while the tree is not built."""
-    seconds = LONG_SHARE * time_left()
-    reading = await read_documents(
-        question, loaded.documents, reader=services.reader, seconds=seconds
-    )
-    reading = replace(reading, verdict="unsure")
-    return _Passages(
-        await in_thread(write, loaded.documents, reading, sheet, delimiter),
-        loaded.documents,
-        left_unread(reading, loaded.documents),
-    )
 
 
 async def _pages(

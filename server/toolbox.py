@@ -31,8 +31,8 @@ from server.calls import (
     observed,
     request_id,
 )
-from tools.common.answer import RESULT, TOOL_KEY
 from tools.common.context import owner_of, reporter
+from tools.common.ending import RESULT, TOOL_KEY
 from tools.common.tool import OURS, SEAM
 from tools.common.tool import Tool as Offered
 

@@ -329,7 +329,11 @@ async def test_research_whose_time_is_up_answers_from_what_the_search_said(tmp_p
     async with open_services(read_settings({"cache": str(tmp_path)}, {})) as services:
         with Call(-math.inf, light=False).running():
             found = await research(
-                wanted, replace(services, chain=Engine()), max_tokens=1000, report=no_report
+                wanted,
+                replace(services, chain=Engine()),
+                max_tokens=1000,
+                reserve=0,
+                report=no_report,
             )
-    assert "built in 1871" in found.text
+    assert "built in 1871" in found.answer.sheet.text
     assert found.gathered.missing()

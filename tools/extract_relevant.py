@@ -4,19 +4,21 @@ answer, or none (zero-index §4.1).
 Not for: searching. Sources are named by the caller.
 """
 
+from functools import partial
 from typing import Annotated, Final, cast
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from errors import UsageError
+from pipeline.answer import answer, read_within
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import hint_room
-from pipeline.extract_sources import extract_sources
 from pipeline.question.question import Question
+from pipeline.sources.gather import load_sources
 from pipeline.text.tokens import count_tokens
+from pipeline.work import LONG_SHARE
 from seams import optional
-from tools.common.answer import Ending, answer, behind, larger, next_line
 from tools.common.context import (
     BUDGET,
     FRESH,
@@ -26,6 +28,7 @@ from tools.common.context import (
     reporter,
     services_of,
 )
+from tools.common.ending import Ending, larger, next_line, result_of
 from tools.common.tool import Tool
 from tools.common.view import draw_evidence
 from tools.results.sentences import (
@@ -77,29 +80,32 @@ async def extract_relevant(
         raise UsageError(
             missing, hint='Call extract_relevant(question="…", sources=["https://…"]).'
         )
-    # 1. The sentences that answer
+    # 1. Load the sources
     services, noticing = noticed(services_of(ctx), refresh=fresh)
-    extracted = await extract_sources(
-        Question(question),
+    asked, budget = Question(question), max_tokens or UNASKED
+    loaded = await load_sources(
         sources,
         services,
-        max_tokens=max_tokens,
-        offer=_offer_tokens,
+        seconds=services.seconds * LONG_SHARE,
         report=reporter(ctx),
+        question=asked,
     )
-    # 2. How to go on
-    documents, failures = extracted.loaded.documents, extracted.loaded.failures
-    following = calls_after(NAME, extracted, max_tokens)
-    pages = tuple(behind(extracted.assembled.evidence, documents))
-    ending = Ending(NAME, extracted.sheet, following, failures, pages, noticing.ages)
-    none = extracted.reading.verdict == "none"
-    ending.write(hinted=none or bool(hint_room(max_tokens or UNASKED)))
-    # 3. Hand it over
-    data = sentences_result(extracted, ending)
-    view = await draw_evidence(
-        ctx, question, extracted.assembled, documents, extracted.reading, max_tokens
+    # 2.-7. Read them, and answer
+    answered = await answer(
+        partial(read_within, asked, services, loaded.documents),
+        loaded.failures,
+        max_tokens=max_tokens,
+        reserve=_offer_tokens(budget),
     )
-    return answer(extracted.sheet.text, data, view=view)
+    # 8. How to go on
+    following = calls_after(NAME, answered, max_tokens)
+    ending = Ending.of(NAME, answered, following, noticing.ages)
+    none = answered.reading.verdict == "none"
+    ending.write(hinted=none or bool(hint_room(budget)))
+    # 9. Hand it over
+    data = sentences_result(answered, ending)
+    view = await draw_evidence(ctx, question, answered, max_tokens)
+    return result_of(answered.sheet.text, data, view=view)
 
 
 def _offer_tokens(max_tokens: int) -> int:

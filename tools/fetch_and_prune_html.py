@@ -15,7 +15,6 @@ from errors import UsageError
 from pipeline.question.question import Question
 from pipeline.read_pages import PagesOrder, read_pages
 from pipeline.work import in_thread
-from tools.common.answer import Ending, answer, repeated
 from tools.common.context import (
     BUDGET,
     FRESH,
@@ -25,6 +24,7 @@ from tools.common.context import (
     reporter,
     services_of,
 )
+from tools.common.ending import Ending, repeated, result_of
 from tools.common.results import Next
 from tools.common.tool import Tool
 from tools.common.view import draw_pages
@@ -91,7 +91,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     # 3. Hand it over
     data = await in_thread(pages_result, read, next_cursor, ending)
     view = await draw_pages(ctx, question, read.documents, read.pruned)
-    return answer(read.sheet.text, data, view=view)
+    return result_of(read.sheet.text, data, view=view)
 
 
 def _number(cursor: str, key: str) -> int:

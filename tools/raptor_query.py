@@ -13,8 +13,8 @@ from pydantic import Field
 from pipeline.evidence.show import hint_room
 from pipeline.question.question import Question
 from pipeline.trees import UNBUILT, AskedTree, TreeMode, TreeOrder, ask_tree
-from tools.common.answer import Ending, answer, behind, larger, notes_of, repeated
 from tools.common.context import ToolContext, reporter, services_of
+from tools.common.ending import Ending, larger, notes_of, repeated, result_of
 from tools.common.results import Next, Quoted, shown_in
 from tools.common.tool import Tool
 from tools.common.view import draw_evidence
@@ -68,43 +68,42 @@ async def raptor_query(
 
     "What is this about?" gives an outline, or a folder's themes. The tree's handle is
     the source of the next question. For single pages use extract_relevant."""
-    # 1. The passages of the tree
+    # 1.-7. The tree, and its answer
     order = TreeOrder(chunking, mode, tuple(map(int, walk.split("x"))), max_tokens)
-    answered = await ask_tree(
+    asked = await ask_tree(
         Question(question), sources, order, services_of(ctx), reporter(ctx)
     )
-    # 2. How to go on
-    tree = answered.tree
+    # 8. How to go on
+    tree, answered = asked.tree, asked.answer
     following = larger(NAME, max_tokens) if answered.assembled.left_out else []
     following.append(Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {}))
     if tree:
         following += repeated(NAME, answered.failures, beside=(tree.id,))
-    pages = tuple(behind(answered.assembled.evidence, answered.documents))
-    ending = Ending(NAME, answered.sheet, following, answered.failures, pages)
+    ending = Ending.of(NAME, answered, following)
     hinted = tree is None or bool(hint_room(max_tokens))
-    ending.write(partial(answered.write_tree, sized=hinted), hinted=hinted)
-    # 3. Hand it over
-    data = _result(answered, mode, ending)
-    view = await draw_evidence(
-        ctx, question, answered.assembled, answered.documents, None, max_tokens
-    )
-    return answer(answered.sheet.text, data, view=view)
+    ending.write(partial(asked.write_tree, sized=hinted), hinted=hinted)
+    # 9. Hand it over
+    data = _result(asked, mode, ending)
+    view = await draw_evidence(ctx, question, answered, max_tokens)
+    return result_of(answered.sheet.text, data, view=view)
 
 
-def _result(answer: AskedTree, mode: str, ending: Ending) -> RaptorQueryResult:
+def _result(asked: AskedTree, mode: str, ending: Ending) -> RaptorQueryResult:
     """Return the result for a tree that was asked in `mode`."""
-    tree = answer.tree
+    tree = asked.tree
     facts: dict[str, object] = {
         "tree": tree.id if tree else "",
         "mode": mode if tree else "guided",
         "leaves": len(tree.leaves) if tree else 0,
         "notes": [
             *([] if tree else [UNBUILT]),
-            *answer.made,
+            *asked.made,
             *notes_of(ending.pages),
         ],
     }
-    passages = shown_in(answer.assembled, answer.documents)
+    # Leaves that replace a deleted page have no page to open.
+    documents = (one for one in asked.answer.documents if one.page.html)
+    passages = shown_in(asked.answer.assembled, documents)
     return RaptorQueryResult.model_validate(facts | passages | ending.facts)
 
 

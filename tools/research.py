@@ -10,11 +10,9 @@ from mcp_types import CallToolResult
 from pydantic import Field
 
 from pipeline.evidence.assemble import UNASKED
-from pipeline.evidence.show import HINT_TOKENS, Sheet, hint_room
+from pipeline.evidence.show import HINT_TOKENS, hint_room
 from pipeline.question.question import Question
 from pipeline.research_turn import TurnOrder, take_turn
-from tools.common.answer import Ending, behind
-from tools.common.answer import answer as reply
 from tools.common.context import (
     BUDGET,
     ToolContext,
@@ -23,6 +21,7 @@ from tools.common.context import (
     reporter,
     services_of,
 )
+from tools.common.ending import Ending, result_of
 from tools.common.tool import Tool
 from tools.common.view import draw_evidence
 from tools.results.research import (
@@ -31,7 +30,7 @@ from tools.results.research import (
     ResearchResult,
     calls_after,
     turn_result,
-    write_session,
+    write_turn,
 )
 
 NAME: Final = "research"
@@ -66,33 +65,29 @@ async def research(
     The first choice for a question. It says when nothing answers; cite its passages. To
     look deeper into one page use extract_relevant."""
     check_budget(max_tokens)
-    # 1. Research in the session
+    # 1.-7. Research in the session
+    hint = hint_room(max_tokens or UNASKED)
+    has_handle = not 0 < max_tokens < SESSION_FROM
     order = TurnOrder(
         Question(question),
         session,
         owner_of(ctx),
         max_tokens,
+        hint + HINT_TOKENS * has_handle,
         max_pages,
         freshness,
         answer,
     )
     turn = await take_turn(order, services_of(ctx), reporter(ctx))
-    result, budget = turn.researched, max_tokens or UNASKED
-    evidence = result.assembled.evidence
-    # 2. How to go on; what was not read is in the enriched prompt
+    answered = turn.researched.answer
+    # 8. How to go on
     following = calls_after(NAME, turn, max_pages, max_tokens)
-    sheet = Sheet(max_tokens or result.tokens + hint_room(UNASKED) + HINT_TOKENS)
-    sheet.add(result.text)
-    pages = tuple(behind(evidence, result.gathered.documents.values()))
-    ending = Ending(NAME, sheet, following, pages=pages)
-    hinted = not evidence or bool(hint_room(budget))
-    handle = hinted and not 0 < max_tokens < SESSION_FROM
-    ending.write(partial(write_session, turn, handle=handle), hinted=hinted)
-    # 3. Hand it over
-    view = await draw_evidence(
-        ctx, question, result.assembled, result.documents, result.reading, max_tokens
-    )
-    return reply(sheet.text, turn_result(turn, ending), view=view)
+    ending = Ending.of(NAME, answered, following)
+    hinted = not answered.assembled.evidence or bool(hint)
+    ending.write(partial(write_turn, turn, has_handle=has_handle), hinted=hinted)
+    # 9. Hand it over
+    view = await draw_evidence(ctx, question, answered, max_tokens)
+    return result_of(answered.sheet.text, turn_result(turn, ending), view=view)
 
 
 TOOL: Final = Tool(

@@ -3,6 +3,7 @@
 Not for: reading pages at length (`fetch_and_prune_html`) or gathering evidence
 (`research`)."""
 
+from functools import partial
 from typing import Annotated, Final, Literal
 
 from mcp_types import CallToolResult
@@ -11,9 +12,9 @@ from pydantic import Field
 from pipeline.question.question import Question
 from pipeline.search.filters import filters_of
 from pipeline.search_pages import HitList, search_pages
-from pipeline.sources.gather import Wanted
-from tools.common.answer import Ending, answer, larger, repeated
+from pipeline.sources.gather import Wanted, write_search
 from tools.common.context import ToolContext, reporter, services_of
+from tools.common.ending import Ending, larger, repeated, result_of
 from tools.common.results import Next
 from tools.common.tool import Tool
 from tools.results.hits import SearchWebResult, search_result
@@ -82,9 +83,11 @@ async def search_web(  # noqa: PLR0913, PLR0917  a tool's arguments are its sche
     # 2. How to go on
     following = _following(hits, order, max_tokens)
     ending = Ending(NAME, hits.sheet, following, hits.gathered.failures)
-    ending.write(hits.write_search)
+    ending.write(
+        partial(write_search, hits.gathered, "unsure", delimiter=hits.delimiter)
+    )
     # 3. Hand it over
-    return answer(hits.sheet.text, search_result(hits, ending))
+    return result_of(hits.sheet.text, search_result(hits, ending))
 
 
 def _following(hits: HitList, order: Wanted, max_tokens: int) -> list[Next]:

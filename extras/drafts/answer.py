@@ -29,13 +29,13 @@ from pipeline.text.frame import (
     quoted,
 )
 from pipeline.work import LONG_SHARE, in_thread
-from tools.common.answer import Ending, answer, larger
 from tools.common.context import (
     ToolContext,
     owner_of,
     reporter,
     services_of,
 )
+from tools.common.ending import Ending, larger, result_of
 from tools.common.results import Item
 from tools.results.sentences import ExtractRelevantResult
 
@@ -87,7 +87,7 @@ async def check_draft(
     ending = Ending(CHECKING_TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
     facts = _facts(ordered, loaded, written) | ending.facts
-    return answer(sheet.text, ExtractRelevantResult.model_validate(facts))
+    return result_of(sheet.text, ExtractRelevantResult.model_validate(facts))
 
 
 def _facts(

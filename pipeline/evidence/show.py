@@ -475,15 +475,15 @@ class Sheet:
         """Give the reserve free for the parts that follow."""
         self._budget.release()
 
-    def add(self, part: str) -> bool:
-        """Write `part` if it fits whole; return whether it did. Blank parts always fit
-        and write nothing."""
+    def add(self, part: str, *, first: bool = False) -> bool:
+        """Write `part` below the others, or as the `first`, if it fits whole; return
+        whether it did. Blank parts always fit and write nothing."""
         part = part.strip()
         if not part:
             return True
         if not self._budget.spend(count_tokens(part) + bool(self._parts)):
             return False
-        self._parts.append(part)
+        self._parts.insert(0 if first else len(self._parts), part)
         return True
 
     def add_cut(self, part: str) -> bool:

@@ -44,8 +44,8 @@ best unit stays the best. Between 0.5, which finds .01 to .02 less on meetings t
 and 0.7, which shows .015 less of the asked questions at 512."""
 
 
-@traced("read_tree")
-async def read_tree(
+@traced("read_leaves")
+async def read_leaves(
     tree: Tree,
     question: Question,
     pages: Pages,
@@ -53,7 +53,7 @@ async def read_tree(
     reader: Reader,
     embedder: Embedder | None,
     max_tokens: int,
-) -> tuple[list[Document], Reading]:
+) -> tuple[Sequence[Document], Reading]:
     """Return the pages of `tree` that are worth reading and the core's reading of them,
     never a `none`.
 

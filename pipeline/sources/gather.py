@@ -28,7 +28,7 @@ from errors import (
     SourceUnreadable,
     UsageError,
 )
-from pipeline.evidence.show import FIRST
+from pipeline.evidence.show import FIRST, Sheet
 from pipeline.fetch.files import (
     CONVERTED,
     IMAGES,
@@ -63,7 +63,7 @@ from pipeline.work import (
     time_left,
     traced,
 )
-from readers.page import Document, Failure, Page
+from readers.page import Document, Failure, Page, Verdict
 from seams import optional
 
 _log: Final = logging.getLogger("winnow.sources")
@@ -296,6 +296,37 @@ def provider_lines(outcomes: Iterable[SearchOutcome], delimiter: str) -> list[st
 def provider_line(outcome: SearchOutcome, delimiter: str) -> str:
     """Return a provider's status, its own message between delimiters."""
     return f"{outcome.provider}: {outcome.status} {quoted(outcome.reason, delimiter)}".strip()
+
+
+def write_search(
+    gathered: "Gathered", verdict: Verdict, sheet: Sheet, delimiter: str
+) -> None:
+    """Write what of a search bears on the verdict of its answer: providers that did not
+    answer, what they say of themselves, other wordings where nothing answers, notes.
+
+    A provider's message is quoted, so it is written whole or not at all."""
+    answering = {
+        outcome.provider for outcome in gathered.outcomes if outcome.status == "ok"
+    }
+    lines: dict[str, str] = {}
+    for outcome in gathered.outcomes:
+        # Those that failed are among the failures, and what another wording found is no failure
+        failed = outcome.status != "ok" and outcome not in gathered.silent
+        if outcome.status == "empty" and outcome.provider in answering:
+            continue
+        if failed or (outcome.reason and verdict != "answered"):
+            short = f"{outcome.provider}: {outcome.status}" if failed else ""
+            lines[provider_line(outcome, delimiter)] = short
+        if outcome.unsearched and verdict == "none":
+            said = quoted(outcome.unsearched, delimiter)
+            lines[f"{outcome.provider}: {said}"] = ""
+    for line, short in lines.items():
+        _ = sheet.add(line) or sheet.add_cut(short)
+    others = [f'"{one_line(query.text)}"' for query in gathered.parsed.queries[1:]]
+    if others and verdict == "none":
+        sheet.add_cut(f"Searched: {'; '.join(others)}.")
+    for note in gathered.notes:
+        sheet.add_cut(note)
 
 
 def failure_line(failure: Failure) -> str:

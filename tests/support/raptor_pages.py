@@ -9,7 +9,7 @@ from models.protocols import Embedder, Said, TextKind, Vectors
 from papers.raptor.tree import NodeTree, TreeNode
 from pipeline.evidence.assemble import Assembled, assemble
 from pipeline.question.question import Question
-from pipeline.raptor.query import read_tree
+from pipeline.raptor.query import read_leaves
 from pipeline.raptor.tree import Tree
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
@@ -151,7 +151,7 @@ async def guided(
     async def pages(places: Sequence[int]) -> Mapping[int, Document]:
         return {place: documents[place] for place in places if place < len(documents)}
 
-    read, reading = await read_tree(
+    read, reading = await read_leaves(
         tree,
         Question(question),
         pages,

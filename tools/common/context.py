@@ -1,7 +1,7 @@
 """What a tool takes from its MCP context, and checks of what it was given.
 
 Not for: errors and deadlines, which the server puts around every tool
-(`server/app.py`), and how answers end (`answer.py`)."""
+(`server/app.py`), and how answers end (`ending.py`)."""
 
 import hashlib
 from dataclasses import replace

@@ -1,7 +1,7 @@
 """What the result of a tool says beside its text, for hosts and programs: its parts, as
 Pydantic models, and how they are made of passages and pages.
 
-Not for: the text, and what every answer ends with (`answer.py`).
+Not for: the text, and what every answer ends with (`ending.py`).
 """
 
 from collections.abc import Iterable
@@ -16,10 +16,10 @@ from pydantic import (
     model_serializer,
 )
 
+from pipeline.answer import Answer
 from pipeline.evidence.assemble import Assembled
 from pipeline.evidence.show import verdict_text
 from pipeline.fetch.handles import page_handle
-from pipeline.reading.reading import Reading
 from pipeline.text.frame import address, one_line
 from readers.page import Document, Evidence, Trust
 
@@ -141,23 +141,22 @@ F = TypeVar("F", bound=Found)
 
 def found_in(
     kind: type[F],
-    reading: Reading,
-    assembled: Assembled,
+    shown: Answer,
     documents: Iterable[Document],
     **more: object,
 ) -> F:
-    """Return a result of some kind from a reading and its
-    passages, with `more` of its fields.
+    """Return a result of some kind from an answer, with `more` of its fields.
 
-    `documents`: those that the passages may come from.
+    `documents`: those that the passages may come from, and that have handles.
     """
+    reading = shown.reading
     fields = {
         "answered": reading.answered,
         "verdict": reading.verdict,
         "reason": verdict_text(reading),
         "confidence": round(reading.confidence, 4),
     }
-    return kind.model_validate(fields | shown_in(assembled, documents) | more)
+    return kind.model_validate(fields | shown_in(shown.assembled, documents) | more)
 
 
 def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, object]:

@@ -2,7 +2,7 @@
 desk (`extras/desk/`).
 
 It gets its data in the `_meta` of a result, which no model reads. Not for: what an
-answer says (`answer.py`).
+answer says (`pipeline/answer.py`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,8 @@ from seams import optional
 if TYPE_CHECKING:
     from mcp.server.mcpserver import Context
 
-    from pipeline.evidence.assemble import Assembled
+    from pipeline.answer import Answer
     from pipeline.prune.prune import Pruned
-    from pipeline.reading.reading import Reading
     from readers.page import Document
 
 Drawing = dict[str, object]
@@ -40,22 +39,19 @@ def view_page() -> Callable[[], str] | None:
 
 
 async def draw_evidence(
-    ctx: Context[Any, Any],
-    question: str,
-    assembled: Assembled,
-    documents: Sequence[Document],
-    reading: Reading | None,
-    max_tokens: int,
+    ctx: Context[Any, Any], question: str, answer: Answer, max_tokens: int
 ) -> Drawing | None:
-    """Return the drawing of passages, or None if the client shows none.
-
-    `documents` and `reading` are what the passages are from (None: nodes of a tree were
-    scored)."""
+    """Return the drawing of passages, or None if the client shows none."""
     draw = optional("extras.desk.view", "view_evidence")
     if draw is None or not _is_shown(ctx):
         return None
     drawing: Drawing = await in_thread(
-        draw, question, assembled, documents, reading, max_tokens
+        draw,
+        question,
+        answer.assembled,
+        answer.documents,
+        answer.reading,
+        max_tokens,
     )
     return drawing
 

@@ -5,7 +5,7 @@ from pydantic import Field
 from pipeline.search_pages import Hit, HitList
 from pipeline.text.frame import address, one_line
 from readers.page import TITLE_CHARACTERS, Trust
-from tools.common.answer import Ending
+from tools.common.ending import Ending
 from tools.common.results import APART, INJECTION, TRUST, Next, Part
 
 

@@ -10,7 +10,7 @@ from pipeline.read_pages import PagesRead
 from pipeline.text.frame import one_line
 from pipeline.text.tokens import about_tokens
 from readers.page import Trust
-from tools.common.answer import Ending, write_next
+from tools.common.ending import Ending, write_next
 from tools.common.results import (
     APART,
     HIDDEN,

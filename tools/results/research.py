@@ -9,9 +9,9 @@ from pipeline.evidence.show import Sheet
 from pipeline.question.wants import is_site
 from pipeline.research import Researched
 from pipeline.research_turn import TurnTaken
-from pipeline.sources.gather import Gathered, failures_of, provider_lines
+from pipeline.sources.gather import Gathered, provider_lines, write_search
 from pipeline.text.frame import one_line
-from tools.common.answer import Ending, larger, notes_of, repeated, rest_by_name
+from tools.common.ending import Ending, larger, notes_of, repeated, rest_by_name
 from tools.common.results import APART, Found, Next, Part, found_in
 
 MOST_PAGES_READ: Final = 20
@@ -58,27 +58,25 @@ class ResearchResult(Found):
 
 def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
     """Return the result for a turn of a session."""
-    result = turn.researched
-    gathered = result.gathered
+    result, gathered = turn.researched, turn.researched.gathered
     queries = [query.text for query in gathered.parsed.queries[1:]]
     written = result.written.failure if result.written else ""
     return found_in(
         ResearchResult,
-        result.reading,
-        result.assembled,
+        result.answer,
         gathered.documents.values(),
         session=turn.session.handle,
         before=list(turn.before),
         understood=one_line(turn.understood),
         queries=queries,
-        providers=provider_lines(gathered.outcomes, result.delimiter),
+        providers=provider_lines(gathered.outcomes, result.answer.delimiter),
         answer=_statements(result),
         notes=[
             *gathered.notes,
             *filter(None, [one_line(written)]),
             *notes_of(ending.pages),
         ],
-        **ending.facts | {"failures": failures_of(gathered.failures)},
+        **ending.facts,
     )
 
 
@@ -99,25 +97,20 @@ def calls_after(
 ) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then the rest of the passages by the
     call with a larger budget, or more pages where nothing answers."""
-    gathered, session = turn.researched.gathered, turn.session.short
-    missing = gathered.missing()
-    pages = (failure for failure in missing if not is_site(failure.rest))
+    answer, session = turn.researched.answer, turn.session.short
+    pages = (failure for failure in answer.failures if not is_site(failure.rest))
     calls = repeated(tool, pages, session=session)
-    for failure in missing:
+    for failure in answer.failures:
         if is_site(failure.rest):
             narrowed = f"{failure.rest} {turn.question.text}"
             arguments: dict[str, object] = {"question": narrowed, "session": session}
             calls.append(Next(tool=tool, arguments=arguments))
 
-    assembled, verdict = (
-        turn.researched.assembled,
-        turn.researched.reading.verdict,
-    )
-    evidence, documents = assembled.evidence, turn.researched.documents
-    placed = rest_by_name(evidence, documents, turn.question, max_tokens)
+    verdict, gathered = answer.reading.verdict, turn.researched.gathered
+    placed = rest_by_name(answer, max_tokens)
     if placed:
         return calls + placed
-    if assembled.lacks(verdict, named=max_tokens > 0):
+    if answer.assembled.lacks(verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     elif verdict == "none" and _has_more(gathered, max_pages):
         pages_more = min(2 * max_pages, MOST_PAGES_READ)
@@ -133,11 +126,15 @@ def _has_more(gathered: Gathered, max_pages: int) -> bool:
     return max_pages < USUAL_PAGES_READ or not searched <= ALL_FILES
 
 
-def write_session(turn: TurnTaken, sheet: Sheet, *, handle: bool) -> None:
-    """Write the handle of the session, if it is to be shown, and which passages it had
-    shown before."""
-    if handle:
+def write_turn(turn: TurnTaken, sheet: Sheet, *, has_handle: bool) -> None:
+    """Write the handle of the session, if it is to be shown, which passages it had shown
+    before, and how the search went."""
+    answer = turn.researched.answer
+    if has_handle:
         sheet.add(f"Session: {turn.session.short}")
     if turn.before:
-        is_all = len(turn.before) == len(turn.researched.assembled.evidence)
+        is_all = len(turn.before) == len(answer.assembled.evidence)
         sheet.add(f"Shown before: {'all' if is_all else ', '.join(turn.before)}")
+    write_search(
+        turn.researched.gathered, answer.reading.verdict, sheet, answer.delimiter
+    )

@@ -2,9 +2,9 @@
 
 from pydantic import Field
 
+from pipeline.answer import Answer
 from pipeline.evidence.assemble import UNASKED
-from pipeline.extract_sources import Extracted
-from tools.common.answer import Ending, larger, notes_of, repeated, rest_by_name
+from tools.common.ending import Ending, larger, notes_of, repeated, rest_by_name
 from tools.common.results import Found, Item, Next, found_in
 
 
@@ -17,30 +17,26 @@ class ExtractRelevantResult(Found):
     )
 
 
-def sentences_result(extracted: Extracted, ending: Ending) -> ExtractRelevantResult:
+def sentences_result(answer: Answer, ending: Ending) -> ExtractRelevantResult:
     """Return the result for the sentences that were found."""
-    documents = extracted.loaded.documents
     return found_in(
         ExtractRelevantResult,
-        extracted.reading,
-        extracted.assembled,
-        documents,
+        answer,
+        answer.documents,
         notes=notes_of(ending.pages),
         **ending.facts,
     )
 
 
-def calls_after(tool: str, extracted: Extracted, max_tokens: int) -> list[Next]:
+def calls_after(tool: str, answer: Answer, max_tokens: int) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then a search where nothing answers, else
     the table or section that is quoted in part, else the call with a larger budget."""
-    calls = repeated(tool, extracted.loaded.failures)
-    evidence, documents = extracted.assembled.evidence, extracted.loaded.documents
-    question = extracted.reading.question
-    placed = rest_by_name(evidence, documents, question, max_tokens)
-    if extracted.reading.verdict == "none":
+    calls = repeated(tool, answer.failures)
+    placed = rest_by_name(answer, max_tokens)
+    if answer.reading.verdict == "none":
         calls.append(Next(tool="research", arguments={}))
     elif placed:
         calls += placed
-    elif extracted.assembled.lacks(extracted.reading.verdict, named=max_tokens > 0):
+    elif answer.assembled.lacks(answer.reading.verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     return calls

@@ -6,27 +6,23 @@ Not for: evidence (`pipeline/evidence`), and what a result says for programs
 (`results.py`)."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Self
 
 from mcp_types import CallToolResult, TextContent
 from pydantic import BaseModel
 
 from errors import narrowed
+from pipeline.answer import Answer
 from pipeline.evidence.show import FIRST, Sheet
 from pipeline.question.question import Question
 from pipeline.sources.gather import failures_of
 from pipeline.tables.table import rows_around
-from pipeline.text.frame import shown_location
+from pipeline.text.frame import failure_text, shown_location
 from pipeline.text.words import index_terms
-from readers.page import (
-    Document,
-    Evidence,
-    Failure,
-    Page,
-)
+from readers.page import Document, Evidence, Failure, Page
 from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
 from tools.common.view import VIEW_KEY, Drawing
@@ -53,11 +49,34 @@ class Ending:
     following: list[Next]
     """Follow-up calls, best first."""
     failures: Sequence[Failure] = ()
-    """Sources that could not be read; empty if the evidence lists them."""
+    """Sources that could not be read."""
     pages: Sequence[Page] = ()
     """Pages whose notes are shown."""
     ages: Mapping[str, float] = field(default_factory=dict)
     """Seconds since each was read, by its address; see `Noticing.ages`."""
+    answered: bool = False
+    """Whether `pages` answer: what others lack is no matter of the text then."""
+
+    @classmethod
+    def of(
+        cls,
+        tool: str,
+        answer: Answer,
+        following: list[Next],
+        ages: Mapping[str, float] | None = None,
+    ) -> Self:
+        """Return the ending of an answer."""
+        urls = {passage.url for passage in answer.assembled.evidence}
+        pages = [one.page for one in answer.documents if one.page.final_url in urls]
+        return cls(
+            tool,
+            answer.sheet,
+            following,
+            answer.failures,
+            pages,
+            ages or {},
+            answer.reading.answered,
+        )
 
     def write(
         self,
@@ -65,19 +84,34 @@ class Ending:
         *,
         hinted: bool = True,
     ) -> None:
-        """Write as many lines as fit: the follow-up calls if `hinted`, then `own`, the
-        tool's own lines; lines that do not fit are dropped."""
-        _write_lines(self.sheet, [failure for failure in self.failures if failure.rest])
+        """Write as many lines as fit: the follow-up calls if `hinted`, then by
+        `write_lines` the tool's own; lines that do not fit are dropped."""
+        self._write_unread(in_part=True)
         if hinted:
             write_next(self.sheet, self.following, self.tool)
         if write_lines is not None:
             write_lines(self.sheet)
-        _write_lines(
-            self.sheet, [failure for failure in self.failures if not failure.rest]
-        )
+        self._write_unread(in_part=False)
         for note in notes_of(self.pages):
             self.sheet.add(f"Note on {note}")
         self._write_age()
+
+    def _write_unread(self, *, in_part: bool) -> None:
+        """Write what was not read, or read `in_part`, sources with the same reason on
+        one line."""
+        urls = {page.final_url for page in self.pages}
+        sources: dict[str, list[str]] = {}
+        for failure in self.failures:
+            is_aside = self.answered and failure.page and failure.page not in urls
+            if bool(failure.rest) == in_part and not is_aside:
+                sources.setdefault(failure.reason, []).append(failure.source)
+        for reason, (*others, source) in islice(sources.items(), FIRST):
+            named = [*map(shown_location, others[: FIRST - 1])]
+            counted = (
+                [f"{len(others) - len(named)} more"] if others[FIRST - 1 :] else []
+            )
+            line = ", ".join((*named, *counted, failure_text(source, reason)))
+            self.sheet.add_cut(f"Not read: {line}")
 
     def _write_age(self) -> None:
         """Write the age of content that came from the cache without revalidation, and
@@ -106,7 +140,7 @@ class Ending:
         }
 
 
-def answer(
+def result_of(
     text: str, data: BaseModel, *, view: Drawing | None = None
 ) -> CallToolResult:
     """Return a tool result: `text` for the model, `data` for programs.
@@ -143,14 +177,6 @@ def notes_of(pages: Iterable[Page]) -> list[str]:
     ]
 
 
-def behind(
-    evidence: Iterable[Evidence], documents: Iterable[Document]
-) -> Iterator[Page]:
-    """Yield the documents that passages come from, in order."""
-    urls = {passage.url for passage in evidence}
-    return (document.page for document in documents if document.page.final_url in urls)
-
-
 def larger(tool: str, max_tokens: int) -> list[Next]:
     """Return this call with twice the budget, if allowed."""
     doubled = min(2 * max_tokens, LARGEST_BUDGET)
@@ -161,19 +187,15 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
     )
 
 
-def rest_by_name(
-    evidence: Sequence[Evidence],
-    documents: Sequence[Document],
-    question: Question,
-    max_tokens: int,
-) -> list[Next]:
+def rest_by_name(answer: Answer, max_tokens: int) -> list[Next]:
     """Return the call for the rest of what the best passage has in part, by its name:
     the table, or, where no budget is named, since its line takes too much of a small
     one, the section."""
+    evidence, documents = answer.assembled.evidence, answer.documents
     queries = in_sql(evidence, documents)
-    return (
-        queries if queries or max_tokens else in_section(evidence, documents, question)
-    )
+    if queries or max_tokens:
+        return queries
+    return in_section(evidence, documents, answer.reading.question)
 
 
 def in_sql(evidence: Sequence[Evidence], documents: Iterable[Document]) -> list[Next]:
@@ -279,8 +301,3 @@ def _call_text(call: Next, tool: str) -> str:
             else f"{call.tool} with the same question"
         )
     return f"the same call with {changed}" if changed else "the same call again"
-
-
-def _write_lines(sheet: Sheet, failures: Sequence[Failure]) -> None:
-    for line in failures_of(failures[:FIRST]):
-        sheet.add_cut(f"Not read: {line}")
