@@ -310,7 +310,7 @@ def write_search(
     }
     lines: dict[str, str] = {}
     for outcome in gathered.outcomes:
-        # Those that failed are among the failures, and what another wording found is no failure
+        # Silent ones are among the failures; of an empty one another wording found something
         failed = outcome.status != "ok" and outcome not in gathered.silent
         if outcome.status == "empty" and outcome.provider in answering:
             continue
