@@ -23,7 +23,7 @@ from cache.store import Store, open_stores
 from models.onnx import OnnxEmbedder
 from models.protocols import TextKind, Vectors
 from pipeline.conversion.converter import Converter
-from pipeline.fetch.files import Files
+from pipeline.fetch.files import Files, split_span
 from pipeline.question.question import Question
 from pipeline.search.chain import Chain
 from pipeline.search.folder import BATCH, OUTLINES, FolderProvider
@@ -53,7 +53,7 @@ def ask(
 def found_by(index: WordIndex, word: str, language: str) -> list[str]:
     """The paths of the files of an index that have a word, best first."""
     scores = index.word_scores(Question(word), language=language)
-    return [path for path, _ in index.titles(list(scores))]
+    return [path for path, *_ in index.titles(list(scores))]
 
 
 def index_of(texts: dict[str, str]) -> WordIndex:
@@ -642,9 +642,10 @@ async def test_notes_answer_at_once_and_a_long_document_is_counted_after_the_ans
         async with provider.indexing():
             outcome = await asked(provider, "harbour")
             assert sorted(names(outcome)) == ["note0.md", "note1.md", "note2.md"]
-            assert outcome.unread == "3 of 4 documents are read; repeat the call to continue."
+            assert outcome.unread.startswith("3 of 4 documents are read")
             missing = await asked(provider, "zeppelin")
-            assert (missing.status, missing.unread) == ("timeout", outcome.unread)
+            assert missing.status == "timeout"
+            assert missing.unread.endswith("; repeat the call to continue.")
             with anyio.fail_after(100):
                 while (outcome := await asked(provider, "zeppelin")).unread:
                     pass
@@ -655,6 +656,35 @@ async def test_notes_answer_at_once_and_a_long_document_is_counted_after_the_ans
         assert converter.converted == once
         outcome = await asked(again, "zeppelin harbour")
         assert names(outcome)[0] == "manual.pdf"
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_long_documents_answer_by_their_first_pages_before_any_is_read_whole(
+    tmp_path: Path, store: Store, index: Path
+) -> None:
+    (folder := tmp_path / "manuals").mkdir()
+    for name in ("boiler", "harbour"):
+        text = [(f"Words of line {n} on the {name}.", 11) for n in range(70)]
+        pages = [[(f"Approved: the {name} manual.", 11)], *[text] * 300, [("Zeppelin.", 11)]]
+        (folder / f"{name}.pdf").write_bytes(make_pdf(pages))
+    async with aclosing(Converter(store, processes=1)) as converter:
+        files = Files([folder], store=store, converter=converter)
+        provider = FolderProvider([folder], index, files=files, seconds=0)
+        async with provider.indexing():
+            with anyio.fail_after(100):
+                while "2 more" not in (outcome := await asked(provider, "approved")).unread:
+                    await anyio.sleep(0.01)
+            assert outcome.unread.startswith("0 of 2 documents are read, 2 more by the first pages")
+            for url in (result.url for result in outcome.results):
+                path, (first, last) = split_span(url)
+                assert path.endswith(".pdf")
+                assert first == 1
+                assert 1 <= last < 300
+            with anyio.fail_after(100):
+                while (outcome := await asked(provider, "zeppelin")).unread:
+                    await anyio.sleep(0.01)
+    assert sorted(names(outcome)) == ["boiler.pdf", "harbour.pdf"]
 
 
 class _Counting(OnnxEmbedder):

@@ -38,6 +38,9 @@ CONVERTED_SECONDS: Final = timedelta(days=1).total_seconds()
 """How long the pages of a PDF whose reading was cut off wait for the next call."""
 MOST_ENDING: Final = 3
 """Pages of a file that may end a process each; then the file is given up."""
+_NO_TIME: Final = 1e-9
+"""Processor seconds in which nothing is read, so that a process gives back as a page
+what was."""
 LIMITS: Final = Limits(idle_seconds=60.0, memory_bytes=1 << 30)
 
 
@@ -88,19 +91,20 @@ class Converter:
         """Documents that can be converted at the same time."""
         return len(self._all)
 
-    async def page(self, raw: Raw) -> Page:
+    async def page(self, raw: Raw, *, begin: bool = False) -> Page:
         """Return `raw` as `to_page` does, in another process for a heavy format and for
         a large file other than HTML.
 
-        If that process dies of it, or `raw` cannot be read, raises `SourceUnreadable`.
+        `begin`: of a document of pages those of one piece, where they have text; `rest`
+        names the others. If that process dies of it, or `raw` cannot be read, raises `SourceUnreadable`.
         It waits without limit for a free process."""
         self.converted += 1
         kind = await in_thread(kind_of, raw)
         if is_heavy(kind) or (kind != HTML and len(raw.body) > LIGHT_BYTES):
-            return await self._elsewhere(raw)
+            return await self._elsewhere(raw, begin=begin)
         return await in_thread(to_page, raw)
 
-    async def _elsewhere(self, raw: Raw) -> Page:
+    async def _elsewhere(self, raw: Raw, *, begin: bool) -> Page:
         key = await in_thread(_key, raw)
         saved_pages = (
             await in_thread(self._store.get_bytes, key)
@@ -109,6 +113,7 @@ class Converter:
         ) or b""
         careful = _Careful(raw.span[0])
         remaining_seconds: object = None
+        seconds_before: object = None
         while True:
             try:
                 frame = await self._slice(
@@ -128,6 +133,9 @@ class Converter:
                     raise died from error
                 continue
             if "unreadable" in frame.fields:
+                if remaining_seconds == _NO_TIME:  # no text yet
+                    begin, remaining_seconds = False, seconds_before
+                    continue
                 if careful.died is not None:
                     raise careful.died
                 message, hint = (
@@ -138,7 +146,8 @@ class Converter:
             if "page" in frame.fields:
                 return await in_thread(_page_of, frame)
             saved_pages += frame.blob
-            remaining_seconds = frame.fields["left"]
+            seconds_before = frame.fields["left"]
+            remaining_seconds = _NO_TIME if begin else seconds_before
             if (
                 self._store is not None
             ):  # any process goes on from here, whatever ends this call

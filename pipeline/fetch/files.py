@@ -124,14 +124,14 @@ class Files:
         """Pieces of documents that were read before the whole."""
         return self._converter.pieces if self._converter is not None else 0
 
-    async def convert(self, raw: Raw) -> Page:
+    async def convert(self, raw: Raw, *, begin: bool = False) -> Page:
         """Return `raw`, of a file or not, as a page; see
-        `readers.convert.to_page`.
+        `readers.convert.to_page`, and `Converter.page` for `begin`.
 
         Raises `NeedsBrowser` for a page that is empty until its scripts run, and
         `SourceUnreadable` for what has no text or is damaged."""
         return await (
-            self._converter.page(raw)
+            self._converter.page(raw, begin=begin)
             if self._converter is not None
             else in_thread(to_page, raw)
         )
@@ -140,15 +140,22 @@ class Files:
         self,
         path: Path,
         span: Span = ALL_PAGES,
+        *,
+        begin: bool = False,
     ) -> Page:
         """Return a local file as a page; `span` and what it raises are as in
-        `read_file` and `Raw`."""
+        `read_file` and `Raw`.
+
+        `begin`: of a document that takes long the first pages, where it is not kept
+        whole; they are not kept as such, but the next reading goes on from there."""
         store = self.store
         resolved = await in_thread(allowed_path, path, roots=self.roots)
         key = await in_thread(file_key, resolved, source=str(path))
         opened = self._is_opened(resolved)
         if store is None:
-            return await self._converted(resolved, str(path), span, opened=opened)
+            return await self._converted(
+                resolved, str(path), span, opened=opened, begin=begin
+            )
         name = f"{key}:{reader_version()}:{name_span(span)}:{opened}"
 
         def kept() -> Page | None:
@@ -160,19 +167,29 @@ class Files:
         ) as (kept_page, _):
             if kept_page is not None:
                 return kept_page
-            page = await self._converted(resolved, str(path), span, opened=opened)
+            page = await self._converted(
+                resolved, str(path), span, opened=opened, begin=begin
+            )
+            if begin and page.rest:
+                return page
             with anyio.CancelScope(shield=True):  # the work of seconds is not lost
                 handle = await in_thread(keep_page, store, page)
                 await in_thread(store.set_json, name, handle)
             return page
 
     async def _converted(
-        self, resolved: Path, source: str, span: Span, *, opened: bool
+        self,
+        resolved: Path,
+        source: str,
+        span: Span,
+        *,
+        opened: bool,
+        begin: bool,
     ) -> Page:
         raw = await in_thread(
             read_raw, resolved, source, self._max_bytes, span, opened=opened
         )
-        page = _titled(await self.convert(raw), Path(raw.name))
+        page = _titled(await self.convert(raw, begin=begin), Path(raw.name))
         if not opened and await in_thread(holds_secret, page.html):
             raise _secret(source)
         return page

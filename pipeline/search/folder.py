@@ -35,7 +35,9 @@ from pipeline.fetch.files import (
     LEASE_SECONDS,
     Files,
     ending_of,
+    name_span,
     read_raw,
+    split_span,
 )
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, blend
@@ -188,19 +190,22 @@ class FolderProvider:
         results = tuple(
             SearchResult(
                 title or Path(path).stem,
-                Path(path).as_uri(),
+                Path(path).as_uri() + name_span((1, pages)),
                 "",
                 engine=self.name,
                 rank=rank,
             )
-            for rank, (path, title) in enumerate(files, start=1)
+            for rank, (path, title, pages) in enumerate(files, start=1)
         )
         # 3. What is to be said of it
         notes = [*_ignored(query)]
         total = len(self._listing.files)
+        waiting = {stamp.path for stamp in (*self._parsed, *self._converting)}
+        begun = sum(path in waiting and unread != "" for path, _, unread in faults)
+        in_part = f", {begun} more by the first pages" if begun else ""
         unread = (
-            f"{total - self._uncounted} of {total} documents are read; repeat the call to "
-            f"continue."
+            f"{total - self._uncounted} of {total} documents are read{in_part}; repeat "
+            f"the call to continue."
             if self._uncounted
             else ""
         )
@@ -286,13 +291,15 @@ class FolderProvider:
             if not listing.missing:
                 forgotten = {stamp.path for stamp in stamps} - self._listed
                 index.forget(forgotten)
-            new = [stamp for stamp in listing.files if stamp not in stamps]
+            new = [stamp for stamp in listing.files if stamps.get(stamp) != 0]
             parsed = {stamp for stamp in new if ending_of(stamp.path) in CONVERTED}
             self._plain = [stamp for stamp in reversed(new) if stamp not in parsed]
-            # What is quick comes first, what is to be recognised last.
+            # What is quick comes first, then what is to be recognised, last what is read
+            # by its first pages already.
             self._parsed = sorted(
                 parsed - self._converting,
                 key=lambda stamp: (
+                    stamp not in stamps,
                     ending_of(stamp.path) not in IMAGES,
                     -stamp.size,
                     stamp.path,
@@ -407,7 +414,7 @@ class FolderProvider:
             with index.writing() as is_mine:
                 while is_mine and stamps and time.thread_time() < ends:
                     check_cancelled()
-                    if not index.holds(stamps[-1]):
+                    if index.pages(stamps[-1]) != 0:
                         _add_any(index, stamps[-1], add)
                     stamps.pop()
         except sqlite3.Error as error:
@@ -429,17 +436,27 @@ class FolderProvider:
         index.add(stamp, decode(data).text)
 
     async def _count_parsed(self) -> None:
-        """Convert documents one after the other, and count what they say."""
+        """Convert documents one after the other, and count what they say; of all that
+        are long the first pages before the others."""
         while self._parsed:
             stamp = self._parsed.pop()
-            if self._opened().holds(stamp):  # another process was faster
+            pages = self._opened().pages(stamp)
+            if pages == 0:  # another process was faster
                 continue
             self._converting.add(stamp)
             stamps = [stamp]
+            begun = 0
             try:
                 try:
-                    page = await self._files.read(Path(stamp.path))
-                    add = partial(WordIndex.add, data=page.html, unread=page.unread)
+                    page = await self._files.read(Path(stamp.path), begin=pages is None)
+                    if pages is None and page.rest:
+                        begun = split_span(page.rest)[1][0] - 1
+                    add = partial(
+                        WordIndex.add,
+                        data=page.html,
+                        unread=page.unread,
+                        pages=begun,
+                    )
                 except Exception as error:  # noqa: BLE001  a file may be anything
                     add = partial(WordIndex.add, failure=_failure(stamp, error))
                 with anyio.move_on_after(LAST_PIECE, shield=True):
@@ -448,11 +465,13 @@ class FolderProvider:
             finally:
                 self._converting.discard(stamp)
                 self._parsed += stamps
+                if begun and not stamps:
+                    self._parsed.insert(0, stamp)
 
     async def _find(
         self, question: Question, language: str, limit: int
-    ) -> tuple[list[tuple[str, str]], bool]:
-        """Return path and title of the `limit` best files by words and meaning of
+    ) -> tuple[list[tuple[str, str, int]], bool]:
+        """Return path, title and pages of the `limit` best files by words and meaning of
         outlines, and whether these have a word of the question.
 
         Words alone decide where the embedder fails, is late or does not read the

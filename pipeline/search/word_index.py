@@ -30,7 +30,7 @@ from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 from readers.converted import can_recognise
 from readers.format import endings_of, formats
 
-INDEX_VERSION: Final = f"11{'-seen' if can_recognise() else ''}"
+INDEX_VERSION: Final = f"12{'-seen' if can_recognise() else ''}"
 """Part of the database's name; raise it when counting changes. What was not read
 without recognition of words in images is read again with it."""
 PASSAGE_CHARACTERS: Final = 1_200
@@ -74,7 +74,8 @@ PRAGMA journal_mode = WAL;
 PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS files(
     id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
-    title TEXT NOT NULL, outline TEXT NOT NULL, failure TEXT NOT NULL, unread TEXT NOT NULL, model TEXT, vector BLOB
+    title TEXT NOT NULL, outline TEXT NOT NULL, failure TEXT NOT NULL, unread TEXT NOT NULL,
+    pages INTEGER NOT NULL, model TEXT, vector BLOB
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
     title, text, content='', tokenize='unicode61 remove_diacritics 0'
@@ -214,19 +215,24 @@ class WordIndex:
             finally:
                 self._database.commit()
 
-    def stamps(self) -> set[FileStamp]:
-        """Return all files as they were when they were read."""
-        query = "SELECT path, mtime_ns, size FROM files"
+    def stamps(self) -> dict[FileStamp, int]:
+        """Return all files as they were when they were read, with how many of their
+        pages are here; 0 for all."""
+        query = "SELECT path, mtime_ns, size, pages FROM files"
         with self._lock:
             return {
-                FileStamp(os.fsdecode(path), mtime_ns, size)
-                for path, mtime_ns, size in self._database.execute(query)
+                FileStamp(os.fsdecode(path), mtime_ns, size): pages
+                for path, mtime_ns, size, pages in self._database.execute(query)
             }
 
-    def holds(self, stamp: FileStamp) -> bool:
-        """Whether the file is here just as `stamp` says."""
-        query = "SELECT 1 FROM files WHERE (path, mtime_ns, size) = (?, ?, ?)"
-        return bool(self._rows(query, os.fsencode(stamp.path), *stamp[1:]))
+    def pages(self, stamp: FileStamp) -> int | None:
+        """Return how many pages of a file are here, 0 for all, just as `stamp` says;
+        None for a file that is not."""
+        query = "SELECT pages FROM files WHERE (path, mtime_ns, size) = (?, ?, ?)"
+        with self._lock:
+            values = (os.fsencode(stamp.path), *stamp[1:])
+            row: tuple[int] | None = self._database.execute(query, values).fetchone()
+        return row[0] if row else None
 
     def forget(self, paths: Iterable[str]) -> None:
         """Drop files; while another process is writing they stay."""
@@ -238,10 +244,16 @@ class WordIndex:
                 )
 
     def add(
-        self, stamp: FileStamp, data: str = "", *, failure: str = "", unread: str = ""
+        self,
+        stamp: FileStamp,
+        data: str = "",
+        *,
+        failure: str = "",
+        unread: str = "",
+        pages: int = 0,
     ) -> None:
         """Take in a file, while `writing`: what it says, or why it could not be read,
-        and what was not."""
+        and what was not; of a long document perhaps the first `pages` alone."""
         suffix = ending_of(stamp.path)
         name = os.path.basename(stamp.path)
         name = name[: len(name) - len(suffix)].encode("utf-8", "replace").decode()
@@ -249,8 +261,8 @@ class WordIndex:
         outline = outline if title else f"{name}. {outline}"
         notes = (text.encode("utf-8", "replace").decode() for text in (failure, unread))
         file = self._database.execute(
-            "INSERT OR REPLACE INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)",
-            (os.fsencode(stamp.path), *stamp[1:], title, outline, *notes),
+            "INSERT OR REPLACE INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)",
+            (os.fsencode(stamp.path), *stamp[1:], title, outline, *notes, pages),
         ).lastrowid
         number = (file or 0) << _WINDOW_BITS
         naming = _searchable(f"{title} {name}")
@@ -272,13 +284,13 @@ class WordIndex:
                 for path, failure, unread in self._database.execute(query)
             ]
 
-    def titles(self, numbers: Sequence[int]) -> list[tuple[str, str]]:
-        """Return path and title of files, in the order of their numbers."""
-        query = "SELECT id, path, title FROM files WHERE id IN (SELECT value FROM json_each(?))"
+    def titles(self, numbers: Sequence[int]) -> list[tuple[str, str, int]]:
+        """Return path, title and `pages` of files, in the order of their numbers."""
+        query = "SELECT id, path, title, pages FROM files WHERE id IN (SELECT value FROM json_each(?))"
         with self._lock:
             rows = {
-                number: (os.fsdecode(path), title)
-                for number, path, title in self._database.execute(
+                number: (os.fsdecode(path), title, pages)
+                for number, path, title, pages in self._database.execute(
                     query, (json.dumps(numbers),)
                 )
             }
