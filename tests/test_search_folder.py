@@ -674,7 +674,7 @@ async def test_long_documents_answer_by_their_first_pages_before_any_is_read_who
         async with provider.indexing():
             with anyio.fail_after(100):
                 while "2 more" not in (outcome := await asked(provider, "approved")).unread:
-                    await anyio.sleep(0.01)
+                    await moment()
             assert outcome.unread.startswith("0 of 2 documents are read, 2 more by the first pages")
             for url in (result.url for result in outcome.results):
                 path, (first, last) = split_span(url)
@@ -683,7 +683,7 @@ async def test_long_documents_answer_by_their_first_pages_before_any_is_read_who
                 assert 1 <= last < 300
             with anyio.fail_after(100):
                 while (outcome := await asked(provider, "zeppelin")).unread:
-                    await anyio.sleep(0.01)
+                    await moment()
     assert sorted(names(outcome)) == ["boiler.pdf", "harbour.pdf"]
 
 
