@@ -31,7 +31,7 @@ from pipeline.search.listing import list_files
 from pipeline.search.query import SearchOutcome, SearchQuery
 from pipeline.search.word_index import FileStamp, WordIndex, title_text_outline
 from tests.support.pdf import make_pdf
-from tests.support.waiting import bounded, until
+from tests.support.waiting import bounded, moment, until
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 PATIENT: Final = 60.0
