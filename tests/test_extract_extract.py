@@ -127,6 +127,7 @@ async def test_a_name_that_is_on_no_page_is_named() -> None:
         ("What is the value of MAX_RETRIES?", "Retries are at most seven.", "MAX_RETRIES"),
         ("Does it cost 1.50?", "It costs 1,50 crowns.", ""),
         ("Are there 1.000 boats?", "There are 1000 boats.", ""),
+        ("How do I split it into files of 2 GB?", "For pieces of 2 gigabytes say 2G.", ""),
     ],
 )
 async def test_an_option_or_version_that_nothing_read_has_is_named(

@@ -33,9 +33,7 @@ from pipeline.text.words import index_terms
 from pipeline.work import STEP_SHARE, in_thread, time_left, traced
 from readers.page import TITLE_CHARACTERS, Block, Document, Failure, Sentence
 
-_PARTLY_COMPARED: Final = (
-    "Time ran out: only its most likely parts were compared with the question."
-)
+_PARTLY_COMPARED: Final = "parts that are less likely to answer, since time ran out."
 FURNITURE_FACTOR: Final = 0.8
 """Factor on the scores of menu, footer and similar lines, which would otherwise rank
 next to answers; their sentences are not lowered (figures: docs/log.md, 2026-11-27)."""

@@ -70,8 +70,9 @@ NEAR_COSINE_BRIEF: Final = 0.22
 little for a reader's score. One shared word is enough, too. Without it 10 of 40
 questions on twenty such notes are None."""
 
-ABSENT_DIGITS: Final = 3
-"""Digits of a number from which its absence is worth a word."""
+ABSENT_CHARACTERS: Final = 3
+"""Characters of a name or number from which its absence is worth a word: shorter ones are
+written in many ways (`GB`, `AK`, 12)."""
 ASKING: Final = frozenset(
     term
     for language in languages()
@@ -232,9 +233,10 @@ def _may_be_written_otherwise(name: str, question: Question, index: TermIndex) -
     """Whether a page may have a name or number that it lacks in another form."""
     if any(map(str.isdecimal, name)):
         is_piece = any(f"{sign}{name}" in question.text for sign in ".,")
-        return name.isdecimal() and (is_piece or len(name) < ABSENT_DIGITS)
+        return name.isdecimal() and (is_piece or len(name) < ABSENT_CHARACTERS)
     stem = name.lower()[: max(_STEM, len(name) - _ENDING_LETTERS)]
-    return name.lower() in NEVER_NAMES or index.has_prefix(stem)
+    is_known = name.lower() in NEVER_NAMES or index.has_prefix(stem)
+    return is_known or len(name) < ABSENT_CHARACTERS
 
 
 def confidence_of(features: Features) -> float:

@@ -570,7 +570,7 @@ def _blended(words: dict[int, float], likeness: dict[int, float]) -> dict[int, f
 def _ignored(query: SearchQuery) -> Iterator[str]:
     """Yield sentences on filters that were ignored."""
     if query.freshness != "any":
-        yield "Files carry no reliable date, so the freshness filter was ignored."
+        yield "Files carry no reliable date: they were searched whatever their age."
     # Otherwise no filter was requested
     if query.language and query.language != query.question.spoken:
         yield "The language was used for word forms, not as a filter."
