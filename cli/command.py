@@ -56,11 +56,8 @@ def main(argv: list[str] | None = None) -> NoReturn:
 
 def settings_of_client(arguments: list[str], variables: Mapping[str, str]) -> Settings:
     """Return the settings of a stdio server that was started with `arguments` and
-    `variables`; raises `UsageError`."""
-    try:
-        args = command_line()[0].parse_args(arguments)
-    except SystemExit as error:
-        raise UsageError("The arguments of the command are wrong.") from error
+    `variables`; raises `UsageError`, and `SystemExit` for wrong arguments."""
+    args = command_line()[0].parse_args(arguments)
     settings, faults = survey_settings(_given(args), variables, folder_list())
     for fault in faults.values():
         raise fault

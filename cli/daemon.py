@@ -8,13 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from cli.output import FAILED, OK
-from server.daemon.place import asked, connect, environment, log_path, runtime_folder
+from cli.output import OK
+from server.daemon.place import asked, connect, environment, runtime_folder
 
 _ANSWER_SECONDS: Final = 5.0
 """Seconds in which a daemon has to answer; its event loop may be busy."""
-_END_SECONDS: Final = 60.0
-"""Seconds in which a daemon that finishes its calls has to end."""
 
 
 def daemon_rows() -> dict[str, str]:
@@ -23,7 +21,7 @@ def daemon_rows() -> dict[str, str]:
     for path, link in _daemons():
         with link:
             about = asked(link, {"do": "status"})
-        about["log"] = log_path(path)
+        about["log"] = f"{path}.log"
         rows[f"daemon {about['process']}"] = "; ".join(
             f"{name} {', '.join(value) if isinstance(value, list) else value}"
             for name, value in about.items()
@@ -33,25 +31,20 @@ def daemon_rows() -> dict[str, str]:
 
 def stop_daemons() -> int:
     """Have each daemon of this user finish its calls and end; return the exit code."""
-    code = OK
     for path, link in _daemons():
         with link:
             asked(link, {"do": "stop"})
-            link.settimeout(_END_SECONDS)
-            try:
-                link.recv(1)
-                print(f"stopped the daemon of {path}")
-            except TimeoutError:
-                print(f"winnow: {path} still runs", file=sys.stderr)
-                code = FAILED
-    return code
+            link.settimeout(None)  # it ends within the limits of its calls
+            link.recv(1)
+        print(f"stopped the daemon of {path}")
+    return OK
 
 
 def print_logs() -> int:
     """Print the logs of the daemons that run, or did not end by themselves; return the
     exit code."""
     for path in _sockets():
-        log = Path(log_path(str(path)))
+        log = Path(f"{path}.log")
         if log.is_file():
             print(f"{log}:\n{log.read_text(encoding='utf-8', errors='replace')}")
     return OK

@@ -10,12 +10,15 @@ import os
 import subprocess
 import sys
 import tempfile
+from itertools import product
 from pathlib import Path
 from typing import Final
 
 from tests.support import LIBRARY, ROOT
 
 ERAS: Final = ("legacy", "modern")
+DAEMONS: Final = ("off", "on idle=0")
+"""In a process of its own, and through one that clients share."""
 WITHIN: Final = 90
 PAGE: Final = str(LIBRARY / "ferry-timetable.html")
 QUESTION: Final = "When does the first ferry leave on Sundays?"
@@ -29,7 +32,7 @@ CALLS: Final[dict[str, dict[str, object]]] = {
 
 
 def main() -> None:
-    """List and call every tool in both eras, print one line a call, leave with 0 or 1."""
+    """List and call every tool in both eras and kinds of process, print one line a call, leave with 0 or 1."""
     failed = 0
     with tempfile.TemporaryDirectory() as folder:
         # The Inspector passes no environment of ours on, as desktop clients do: a client's file
@@ -38,6 +41,7 @@ def main() -> None:
             "PYTHONUNBUFFERED": "1",
             "WINNOW_FOLDERS": str(LIBRARY),
             "WINNOW_CACHE": f"{folder}/cache",
+            "XDG_RUNTIME_DIR": folder,
         }
         entry = {
             "type": "stdio",
@@ -45,10 +49,11 @@ def main() -> None:
             "args": ["-m", "server"],
             "env": settings,
         }
-        Path(folder, "mcp.json").write_text(
-            json.dumps({"mcpServers": {"winnow": entry}}), encoding="utf-8"
-        )
-        for era in ERAS:
+        for daemon, era in product(DAEMONS, ERAS):
+            settings["WINNOW_DAEMON"] = daemon
+            Path(folder, "mcp.json").write_text(
+                json.dumps({"mcpServers": {"winnow": entry}}), encoding="utf-8"
+            )
             failed += not ask(era, folder, "--method", "tools/list", "--strict")
             for tool, arguments in CALLS.items():
                 given = ["--tool-name", tool, "--tool-args-json", json.dumps(arguments)]

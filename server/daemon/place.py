@@ -1,5 +1,5 @@
 """Where the daemons of a person listen: a folder for its owner only, in it a socket for
-each installation and environment.
+each installation and environment, with a log (`SOCKET.log`).
 
 Imports the standard library alone, as a client's process does. Not for: starting a
 daemon (`proxy.py`)."""
@@ -71,11 +71,6 @@ def socket_path(folder: str, variables: Mapping[str, str], python: str) -> str:
     return os.path.join(folder, f"{digest}.sock")
 
 
-def log_path(path: str) -> str:
-    """Return the path of the log of the daemon at a socket's path."""
-    return f"{path.removesuffix('.sock')}.log"
-
-
 def is_own(link: Any) -> bool:
     """Return whether the process at the other end of a socket is this user's; where the
     system does not say, the folder's mode has to do."""
@@ -88,14 +83,11 @@ def is_own(link: Any) -> bool:
 
 def connect(path: str, seconds: float) -> socket.socket:
     """Connect to a daemon; answers are awaited for `seconds`. Raises `OSError`:
-    `FileNotFoundError` or `ConnectionRefusedError` where none listens,
-    `PermissionError` where another user does."""
+    `FileNotFoundError` or `ConnectionRefusedError` where none listens."""
     link = socket.socket(socket.AF_UNIX)
+    link.settimeout(seconds)
     try:
-        link.settimeout(seconds)
         link.connect(path)
-        if not is_own(link):
-            raise PermissionError(f"{path} is another user's")
     except OSError:
         link.close()
         raise
@@ -107,12 +99,10 @@ def asked(link: socket.socket, request: Mapping[str, object]) -> dict[str, Any]:
 
     Raises `OSError` (`ConnectionError` where the daemon ended first)."""
     link.sendall(json.dumps(request).encode() + b"\n")
-    answer = b""
-    while not answer.endswith(b"\n"):
-        received = link.recv(1 << 16)
-        if not received:
-            raise ConnectionResetError("the daemon ended")
-        answer += received
+    with link.makefile("rb") as lines:
+        answer = lines.readline()
+    if not answer:
+        raise ConnectionResetError("the daemon ended")
     reply: dict[str, Any] = json.loads(answer)
     return reply
 

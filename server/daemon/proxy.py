@@ -23,7 +23,6 @@ from server.daemon.place import (
     connect,
     environment,
     locked,
-    log_path,
     runtime_folder,
     socket_path,
 )
@@ -38,13 +37,9 @@ _ACCEPT_SECONDS: Final = 20.0
 """Seconds in which a daemon, also one that starts, has to accept a client."""
 _TRIES: Final = 4
 """Daemons that may end before they accept a client; one that hands over does."""
-_BACKLOG: Final = 64
-"""Clients that may wait while a daemon starts."""
 _AGAIN_SECONDS: Final = 5.0
 """Age up to which a call of a daemon that ended is asked again: a call may take
 WINNOW_SECONDS, and clients give up after 60."""
-_UNSENT_BYTES: Final = 1 << 20
-"""Bytes that wait for the daemon before no more are read from the client."""
 _BEGINNING: Final = ("initialize", "notifications/initialized", "logging/setLevel")
 """Messages that a further daemon has to be sent again."""
 
@@ -122,9 +117,8 @@ class Relay:
             signal.signal(number, lambda received, _: os._exit(128 + received))
         while True:
             link: list[Any] = [self._link] if self._link is not None else []
-            client = [0] if len(self._unsent) < _UNSENT_BYTES else []
             writing = link if self._unsent else []
-            readable, writable, _ = select.select([*link, *client], writing, [])
+            readable, writable, _ = select.select([0, *link], writing, [])
             for linked in link:
                 try:
                     with suppress(BlockingIOError):
@@ -238,7 +232,7 @@ class Relay:
                     return link
         except OSError as error:
             raise NoDaemon(str(error)) from error
-        raise NoDaemon(f"it ends at once, as {log_path(path)} says")
+        raise NoDaemon(f"it ends at once, as {path}.log says")
 
     def _reached(self, folder: str, path: str) -> socket.socket:
         """Return a connection to the daemon at `path`, started if none listens there."""
@@ -252,7 +246,7 @@ class Relay:
             with socket.socket(socket.AF_UNIX) as listener:
                 listener.bind(path)
                 os.chmod(path, 0o600)
-                listener.listen(_BACKLOG)
+                listener.listen()
                 _start(listener.fileno(), path, self._environment)
             return connect(path, _ACCEPT_SECONDS)
 
@@ -268,7 +262,7 @@ def _start(listener: int, path: str, variables: Mapping[str, str]) -> None:
         for name, value in variables.items()
         if not name.startswith("WINNOW_") or name == "WINNOW_LOG"
     }
-    with open(log_path(path), "ab", opener=_for_owner) as log:
+    with open(f"{path}.log", "ab") as log:
         Popen(  # noqa: S603  our own interpreter
             [*command, "--daemon", str(listener), path],
             stdin=DEVNULL,
@@ -279,10 +273,6 @@ def _start(listener: int, path: str, variables: Mapping[str, str]) -> None:
             pass_fds=[listener],
             start_new_session=True,
         )
-
-
-def _for_owner(path: str, flags: int) -> int:
-    return os.open(path, flags, 0o600)
 
 
 def _parsed(line: bytes | bytearray) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack, chdir, suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import anyio
@@ -29,7 +29,7 @@ from mcp.server.runner import serve_dual_era_loop
 from errors import WinnowError
 from server.app import Winnow, build_server
 from server.calls import Admission, local_caller
-from server.daemon.place import CODE, is_own, log_path
+from server.daemon.place import CODE, is_own
 from server.daemon.proxy import CONTROL, JOINED
 from server.process import (
     PAUSE,
@@ -86,7 +86,6 @@ class _Client:
     process: int
     output: asyncio.StreamWriter
     name: str = ""
-    since: float = field(default_factory=time.monotonic)
 
 
 class _Context:
@@ -198,7 +197,6 @@ class _Daemon:
     async def _status(
         self, _: Any, __: asyncio.StreamReader, output: asyncio.StreamWriter
     ) -> None:
-        now = time.monotonic()
         running, waiting = map(
             sum, zip(*self._admission.standing().values(), strict=True)
         )
@@ -208,11 +206,10 @@ class _Daemon:
             {
                 "version": VERSION,
                 "process": os.getpid(),
-                "seconds": round(now - self._began),
+                "seconds": round(time.monotonic() - self._began),
                 "megabytes": _resident_megabytes(),
                 "clients": [
-                    f"{client.name or 'unnamed'} (process {client.process}, "
-                    f"{now - client.since:.0f} s)"
+                    f"{client.name or 'unnamed'} (process {client.process})"
                     for client in clients
                 ],
                 "settings": len(self._contexts),
@@ -238,11 +235,11 @@ class _Daemon:
     ) -> None:
         try:
             context = self._context_for(request)
-        except (WinnowError, OSError) as error:
-            # Of wrong settings the client's own process prints the message.
-            _say(
-                output, {CONTROL: "" if isinstance(error, WinnowError) else str(error)}
-            )
+        except (WinnowError, SystemExit):
+            _say(output, {CONTROL: ""})  # the client's own process says what is wrong
+            return
+        except OSError as error:
+            _say(output, {CONTROL: str(error)})
             return
         client = _Client(request["process"], output)
         context.count(client, joins=True)
@@ -314,7 +311,7 @@ class _Daemon:
         with suppress(OSError):
             if os.stat(self._path).st_ino == self._inode:
                 os.unlink(self._path)
-                os.unlink(log_path(self._path))
+                os.unlink(f"{self._path}.log")
 
 
 class _Wire:
