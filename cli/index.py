@@ -24,9 +24,13 @@ _PRINTED_SECONDS: Final = 5.0
 """Seconds between two lines of progress elsewhere."""
 
 
+_WATCH_SECONDS: Final = 10.0
+"""Seconds between two looks for changes, each a walk over the folders' names."""
+
+
 async def build_index(settings: Settings, args: argparse.Namespace) -> int:
     """Read all that is new in the folders, and print what is in the index then; return
-    the exit code.
+    the exit code. With `--watch` it goes on with what changes until it is stopped.
 
     Raises `UsageError` where no folder is searched, `ModelError` where the embedder
     fails, by when the words are kept."""
@@ -41,6 +45,9 @@ async def build_index(settings: Settings, args: argparse.Namespace) -> int:
             if not args.quiet:
                 group.start_soon(_draw, services.folder, before.waiting, began)
             await services.folder.finish()
+            while args.watch:
+                await anyio.sleep(_WATCH_SECONDS)
+                await services.folder.finish()
             group.cancel_scope.cancel()
         after, seconds = await services.folder.status(), time.monotonic() - began
     count = before.waiting - after.waiting

@@ -2,8 +2,11 @@
 
 import json
 import os
+import sqlite3
+import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import closing, suppress
 from pathlib import Path
 from subprocess import CompletedProcess
 
@@ -12,6 +15,7 @@ from mcp_types import TextResourceContents
 
 from tests.support import LIBRARY, ROOT, Connect
 from tests.support.commands import run_command
+from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
 Run = Callable[..., CompletedProcess[str]]
@@ -136,6 +140,27 @@ def test_an_index_is_built_shown_and_gone_on_with(run: Run, letters: Path) -> No
     (letters / "bob.md").write_text("Bob keeps the keys.")
     assert run("index", "letters", "--quiet").stdout.startswith("indexed: 1 files in ")
     assert "files: 2 read" in run("status", "--folder", "letters").stdout
+
+
+def test_a_watched_folder_is_indexed_as_it_changes(
+    environment: dict[str, str], letters: Path, tmp_path: Path
+) -> None:
+    command = [sys.executable, "-m", "server", "index", str(letters), "--watch", "--quiet"]
+
+    def indexed() -> list[tuple[str]]:
+        query = "SELECT title FROM files WHERE vector IS NOT NULL ORDER BY title"
+        [path] = (tmp_path / ".cache" / "winnow" / "folders").glob("*.sqlite")
+        with suppress(sqlite3.OperationalError), closing(sqlite3.connect(path)) as database:
+            return database.execute(query).fetchall()
+        return []
+
+    with subprocess.Popen(command, env=environment, cwd=ROOT) as watching:
+        try:
+            wait_until(lambda: any(tmp_path.rglob("*.sqlite")) and indexed() == [("Ann",)])
+            (letters / "bob.md").write_text("# Bob\n\nHe keeps the keys.")
+            wait_until(lambda: indexed() == [("Ann",), ("Bob",)])
+        finally:
+            watching.kill()
 
 
 @pytest.mark.anyio

@@ -15,6 +15,11 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "names", nargs="*", metavar="DIR", help="default: the folders of the settings"
     )
+    parser.add_argument(
+        "--watch",
+        action="store_true",
+        help="go on until it is stopped: look for changes every ten seconds",
+    )
 
 
 def _run(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
