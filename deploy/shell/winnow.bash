@@ -13,7 +13,7 @@ _winnow() {
     check) words='--help --json --quiet --folder --searxng --set' ;;
     serve) words='--help --json --quiet --folder --searxng --set --http --host --port --allow-host --allow-origin --daemon --without-auth' ;;
     folders) words='add remove list --help --json --quiet --folder --searxng --set' ;;
-    index) words='--help --json --quiet --folder --searxng --set' ;;
+    index) words='--help --json --quiet --folder --searxng --set --watch' ;;
     status) words='--help --json --quiet --folder --searxng --set' ;;
     stop) words='--help --json --quiet --folder --searxng --set' ;;
     logs) words='--help --json --quiet --folder --searxng --set' ;;

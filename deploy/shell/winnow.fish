@@ -100,6 +100,7 @@ complete -c winnow -n '__fish_seen_subcommand_from index' -l quiet -d 'no progre
 complete -c winnow -n '__fish_seen_subcommand_from index' -l folder -d 'folder to search and read; may be repeated'
 complete -c winnow -n '__fish_seen_subcommand_from index' -l searxng -d 'base URL of a SearXNG instance'
 complete -c winnow -n '__fish_seen_subcommand_from index' -l set -d 'any setting (docs/settings.md)'
+complete -c winnow -n '__fish_seen_subcommand_from index' -l watch -d 'go on until it is stopped look for changes every ten seconds'
 complete -c winnow -n __fish_use_subcommand -a status -d 'show what of the folders is indexed, and models, providers and cache'
 complete -c winnow -n '__fish_seen_subcommand_from status' -l help -d 'show this help message and exit'
 complete -c winnow -n '__fish_seen_subcommand_from status' -l json -d 'print one JSON object'
