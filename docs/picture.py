@@ -24,7 +24,7 @@ from urllib.parse import unquote
 ROOT: Final = Path(__file__).resolve().parents[1]
 QUESTION: Final = "May I use the trademarks of the licensor?"
 SOURCE: Final = "LICENSE"
-MAX_TOKENS: Final = "120"
+MAX_TOKENS: Final = "150"
 WIDTH, HEIGHT = 1280, 420
 DEMO: Final = (
     ("winnow --version", ""),

@@ -133,7 +133,7 @@ def test_every_file_states_one_version_and_the_changelog_has_its_notes() -> None
     assert len(stated) >= 14
     assert set(stated.values()) == {stated["pyproject.toml"]}
     notes = release_notes(read("CHANGELOG.md"), stated["pyproject.toml"])
-    assert notes.strip()
+    assert 0 < len(notes.splitlines()) <= 40  # GitHub's page of a release is read in a minute
     assert "\n## " not in notes
 
 
@@ -357,7 +357,9 @@ def test_every_command_is_in_the_man_page_and_in_each_completion() -> None:
 def test_the_readmes_figure_is_the_count_of_what_its_example_prints() -> None:
     data = json.loads(run_winnow(f'extract "{QUESTION}" {SOURCE} --max-tokens {MAX_TOKENS} --json'))
     license = count_tokens(read(SOURCE))
-    assert f"That answer has {data['tokens']} tokens, the license {license:,}" in read("README.md")
+    assert 0 < data["tokens"] <= int(MAX_TOKENS)
+    said = f"That answer has at most {MAX_TOKENS} tokens, the license {license:,}"
+    assert said in read("README.md")
     drawn = picture(data, read(SOURCE))
     assert "<mark>Trademarks. This License does not grant permission" in drawn
 
