@@ -12,7 +12,7 @@ from server.settings import read_settings
 from tests.support import ROOT, text_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.nightly, pytest.mark.anyio]
-BUDGET = 800
+BUDGET = 1000
 """Tokens of an answer, which may quote several documents."""
 NOT_FOR_USERS = {"log.md"}
 
