@@ -67,7 +67,7 @@ async def test_one_call_gives_queries_names_and_time() -> None:
     found = await parse(Question(QUESTION), *parser(model), today=TODAY)
     assert len(model.asked) == 1
     assert "2026-11-21" in model.asked[0]
-    assert found.made_by == "model"
+    assert any(query.guessed for query in found.queries)
     assert found.queries[0].text == QUESTION
     assert {query.language for query in found.queries} >= {"de", "en"}
     # The raw request stays open in time, and what the rules ask is asked: a guess must not filter
@@ -116,7 +116,6 @@ async def test_a_bad_answer_leaves_the_rules_with_the_reason(answer: str) -> Non
     question = "How high is the Quoxholm lighthouse?"
     found = await parse(Question(question), *parser(Scripted(answer)), today=TODAY)
     rules = parse_request(Question(question), today=TODAY)
-    assert found.made_by == "rules"
     assert found.queries == rules.queries
     assert "larger model" in found.fallback
     assert rules.fallback == ""
@@ -141,7 +140,7 @@ async def test_real_weights_answer_in_form_and_rules_stand_in_for_queries_of_oth
     found = await parse(Question(question), *parser(smol, seconds=60), today=TODAY)
     assert found.queries[0].text == question
     assert (
-        found.made_by == "model"
+        any(query.guessed for query in found.queries)
         or "none of the generator's queries contains a word of the request" in found.fallback
     )
 
@@ -174,7 +173,7 @@ HOSTILE = {
 async def test_a_hostile_models_queries_hold_no_host_operator_or_word_of_its_own() -> None:
     question = "When does the first ferry to Quoxholm leave on Sundays?"
     found = await parse(Question(question), *parser(Scripted(json.dumps(HOSTILE))), today=TODAY)
-    assert found.made_by == "model"
+    assert any(query.guessed for query in found.queries)
     asked = [query.text for query in found.queries]
     assert asked[0] == question
     given = {"ferry", "quoxholm", "sundays", "leave", "leaving", "first", "of", "the", "or", "is"}

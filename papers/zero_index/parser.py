@@ -103,8 +103,8 @@ async def parse(
     """Return what to search for `question` by rules and, within `seconds`, by the
     generator, whose answers `store` keeps.
 
-    What needs no search by `needless` has the reason, and no model is asked. `made_by`
-    says which parser it was; where the generator failed, `fallback` has the reason.
+    What needs no search by `needless` has the reason, and no model is asked.
+    Queries of the generator are `guessed`; where it failed, `fallback` has the reason.
     """
     rules = await in_thread(parse_request, question, today=today)
     if not question:
@@ -166,7 +166,6 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
     return ParsedRequest(
         first_distinct([*rules.queries, *queries]),
         entities,
-        made_by="model",
         # Not followed: SmolLM2-135M says so of nearly every request (`bench.needless`).
         fallback="" if said["search"] else NOT_FOLLOWED,
     )

@@ -76,8 +76,6 @@ class ParsedRequest:
     """1..n queries; the raw request is always the first."""
     entities: tuple[str, ...] = ()
     """Names and unknown words, kept whole and verbatim."""
-    made_by: Literal["rules", "model"] = "rules"
-    """Which parser produced it."""
     fallback: str = ""
     """Why a generator that is set did not produce it, or is not followed."""
     needless: str = ""
