@@ -312,7 +312,7 @@ def _below(pid: int) -> list[int]:
 def _clients_of(ann: Person) -> list[int]:
     """Return the processes that the daemon lists as its clients."""
     [daemon] = ann.daemons()
-    return [int(seen.split("(process ")[1].split(",")[0]) for seen in daemon["clients"]]
+    return [int(seen.split("(process ")[1].rstrip(")")) for seen in daemon["clients"]]
 
 
 if __name__ == "__main__":

@@ -46,6 +46,7 @@ def pytest_sessionstart() -> None:
     os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
     # A server that a test starts is its own process, which ends with the test.
     os.environ["WINNOW_DAEMON"] = "off"
+    os.environ["XDG_RUNTIME_DIR"] = _CONFIG.name
 
 
 @pytest.fixture

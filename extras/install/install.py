@@ -18,6 +18,7 @@ from typing import Any, Final, NamedTuple
 
 import anyio
 
+from cli.daemon import stop_daemons
 from cli.output import OK, USAGE, Check, print_json
 from errors import UsageError
 from extras.install.clients import CLIENTS, OTHER, file_of
@@ -95,6 +96,7 @@ def uninstall(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     undo = {"scope": "user", "undo": True, "dry_run": False, "folder": None}
     for name in filter(_entry_in, CLIENTS):
         install(argparse.Namespace(client=name, yes=args.yes, **undo), {})
+    stop_daemons()
     for path in (read_settings({}, {}).cache, folder_list()):
         if path.exists() and (args.yes or _agreed(f"Delete {path}?")):
             shutil.rmtree(path) if path.is_dir() else path.unlink()

@@ -177,7 +177,9 @@ class _Daemon:
     async def _connected(
         self, lines: asyncio.StreamReader, output: asyncio.StreamWriter
     ) -> None:
-        with suppress(ConnectionError, ValueError, KeyError):
+        doing = {"serve": self._serve, "status": self._status, "stop": self._stop}
+        request: dict[str, Any] = {}
+        try:
             # The files of the code are looked at each time: clients of an upgraded
             # installation must not be served by what was loaded before.
             if not is_own(output.get_extra_info("socket")):
@@ -185,14 +187,12 @@ class _Daemon:
             elif self._draining or self._state != _state(self._files):
                 self._group.start_soon(self._drain)
             else:
-                request = json.loads(await lines.readline())
-                doing = {
-                    "serve": self._serve,
-                    "status": self._status,
-                    "stop": self._stop,
-                }
+                with suppress(ConnectionError, ValueError):
+                    request = json.loads(await lines.readline())
+            if request:
                 await doing[request["do"]](request, lines, output)
-        output.close()
+        finally:
+            output.close()
 
     async def _status(
         self, _: Any, __: asyncio.StreamReader, output: asyncio.StreamWriter
