@@ -27,6 +27,12 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
     "ddgs": {"ddgs": "ddgs"},
     "papers": {"umap": "umap-learn", "sklearn": "scikit-learn"},
     "ocr": {"rapidocr": "rapidocr"},
+    "office-legacy": {
+        "doc2docx": "msdoc2docx",
+        "ppt2pptx": "ppt2pptx",
+        "python_calamine": "python-calamine",
+        "olefile": "olefile",
+    },
     "browser": {"playwright": "playwright"},
     "train": {"torch": "torch", "transformers": "transformers", "peft": "peft"},
 }

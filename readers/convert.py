@@ -136,9 +136,7 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
         raw = _unpacked(raw)
     kind = kind_of(raw)
     if not sniff.holds_text(kind):
-        raise unreadable(
-            raw, f"it is {sniff.old_format(raw.body) if kind == sniff.OLE else kind}"
-        )
+        raise unreadable(raw, f"it is {kind}")
     # 3. as HTML
     as_html = _made(raw, kind, pdf)
     check_cancelled()
@@ -226,9 +224,7 @@ def converted(raw: Raw) -> Converted:
     run."""
     kind = kind_of(raw)
     if not sniff.holds_text(kind):
-        raise Unreadable(
-            f"it is {sniff.old_format(raw.body) if kind == sniff.OLE else kind}"
-        )
+        raise Unreadable(f"it is {kind}")
     try:
         return _convert(raw, kind)
     except NeedsScripts as e:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
-from extra import is_there
+from extra import lacking
 from seams import Seam
 
 HTML: Final = "text/html"
@@ -64,6 +64,8 @@ class Format:
     pictures: bool = False
     """Whether it is nothing but images: its text must be recognised, which takes
     seconds, where that is installed."""
+    extra: str = ""
+    """The extra that has the packages it needs."""
     form_of: str = ""
     """The media type whose form it has as well, so that a name says more than a
     server."""
@@ -74,7 +76,7 @@ class Format:
     @property
     def is_installed(self) -> bool:
         """Whether what it needs is there."""
-        return not self.pictures or is_there("rapidocr")
+        return not self.extra or not lacking(self.extra)
 
 
 SEAM: Final = Seam(("readers.formats",), "FORMAT", "winnow.formats", Format)
@@ -119,9 +121,11 @@ def endings_of(chosen: Iterable[Format]) -> frozenset[str]:
 
 
 def version() -> bytes:
-    """Return a digest of the formats of other wheels, by what names them and their
-    versions."""
+    """Return a digest of the formats that are not always there: of the extras that are
+    installed, and of other wheels, by what names them and their versions."""
     code = hashlib.blake2b(digest_size=8)
+    for extra in sorted({form.extra for form in formats() if form.is_installed}):
+        code.update(f"{extra}\n".encode())
     for entry in SEAM.others():
         made_by = entry.dist.version if entry.dist is not None else ""
         code.update(f"{entry.value} {made_by}\n".encode())

@@ -37,16 +37,6 @@ from readers.format import (
     formats,
 )
 
-OLE: Final = "application/x-ole-storage"
-_OLD_STREAMS: Final = {
-    "EncryptedPackage": "an Office file with a password: save a copy without one",
-    "WordDocument": "a Word file of the old form: save it as .docx",
-    "PowerPoint Document": "a presentation of the old form: save it as .pptx",
-    "Workbook": "a workbook of the old form: save it as .xlsx or .csv",
-    "Book": "a workbook of the old form: save it as .xlsx or .csv",
-    "__substg1.0_": "a message of Outlook's form: save it as .eml or text",
-}
-"""What files of Microsoft's older container hold, and what to do with them."""
 _UNREAD_SIGNATURES: Final = {
     b"GIF8": "image/gif",
     b"BM": "image/bmp",
@@ -67,7 +57,6 @@ _UNREAD_SIGNATURES: Final = {
     b"fLaC": "audio/flac",
     b"wOFF": "font/woff",
     b"wOF2": "font/woff2",
-    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": OLE,
     b"\x1aE\xdf\xa3": "video/webm",
     b"GGUF": "application/x-gguf",
 }
@@ -194,18 +183,6 @@ def looks_like_text(start: bytes) -> bool:
         return False
     marked = start.startswith((b"\xff\xfe", b"\xfe\xff")) or unmarked_utf16(start) != ""
     return marked or len(start.translate(None, _CONTROLS)) >= (1 - _NOISE) * len(start)
-
-
-def old_format(body: bytes) -> str:
-    """Return what a file of Microsoft's older container is, and what to do with it."""
-    descriptions = (
-        description
-        for name, description in _OLD_STREAMS.items()
-        if name.encode("utf-16-le") in body
-    )
-    return next(
-        descriptions, "a file of Microsoft's older container: save it in a newer form"
-    )
 
 
 def language_of(name: str) -> str:

@@ -13,6 +13,7 @@ import pytest
 
 from extra import PACKAGES
 from tests.support import LIBRARY, ROOT, Site
+from tests.support.hostile_files import ole
 
 pytestmark = pytest.mark.slow
 
@@ -40,6 +41,7 @@ COMMANDS = {
         "papers=clustering=umap",
     ),
     "ocr": ("extract", QUESTION, "{folder}/scan.png", "--folder", "{folder}"),
+    "office-legacy": ("extract", QUESTION, "{folder}/old.xls", "--folder", "{folder}"),
     "browser": ("fetch", "{site}", "--set", "browser=/bin/true", "--set", "networks=loopback"),
     "llama": ("research", QUESTION, "--set", "embedder=llama:{folder}/model.gguf"),
 }
@@ -48,11 +50,12 @@ COMMANDS = {
 
 @pytest.fixture
 def filled(tmp_path: Path) -> Path:
-    """A folder with a model of each kind, as far as it is looked at before its extra, and an
-    image."""
+    """A folder with a model of each kind, as far as it is looked at before its extra, an
+    image and a workbook of the old form."""
     (tmp_path / "config.json").write_text('{"hidden_size": 64}')
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     (tmp_path / "scan.png").write_bytes(white_png(400, 300))
+    (tmp_path / "old.xls").write_bytes(ole("Workbook"))
     return tmp_path
 
 

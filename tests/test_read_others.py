@@ -309,7 +309,7 @@ def test_a_note_of_odt_follows_its_paragraph_under_its_mark() -> None:
         ("WordDocument", ".docx"),
         ("Workbook", ".xlsx"),
         ("PowerPoint Document", ".pptx"),
-        ("__substg1.0_", ".eml"),
+        ("__properties_version1.0", ".eml"),
     ],
 )
 def test_files_of_the_old_container_are_refused_with_their_name_and_what_to_do(

@@ -26,7 +26,7 @@ from models.shares import MOST_CORES, usable_cores
 from models.worker import Limits, ProcessDied, Worker
 from pipeline.work import in_thread
 from readers.convert import Raw, kind_of, to_page
-from readers.converted import MAX_PAGES, can_recognise
+from readers.converted import MAX_PAGES
 from readers.format import HTML, is_heavy, is_paged
 from readers.format import version as version_of_formats
 from readers.page import Page
@@ -231,7 +231,7 @@ class _Careful:
 def reader_version() -> str:
     """Return a digest of the code that converts, so that nothing is kept longer than
     the code that made it."""
-    code = hashlib.blake2b(b"sighted" if can_recognise() else b"", digest_size=8)
+    code = hashlib.blake2b(digest_size=8)
     for path in sorted((Path(__file__).parents[2] / "readers").rglob("*.py")):
         code.update(path.read_bytes())
     code.update(version_of_formats())

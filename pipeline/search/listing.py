@@ -28,7 +28,7 @@ without text."""
 _HIDDEN: Final = (".", "~$")
 """Beginnings of hidden names, and of Office's lock files."""
 _OLD_ENDINGS: Final = (
-    ".doc .xls .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm "
+    ".doc .xls .xlsb .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm "
     ".djvu .xps .vsd .vsdx .sqlite .sqlite3 .db .parquet .mdb .accdb"
 )
 """Endings of documents of forms that no reader here knows."""

@@ -27,12 +27,11 @@ from pipeline.fetch.files import CONVERTED, ending_of
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
-from readers.converted import can_recognise
-from readers.format import endings_of, formats
+from readers.format import endings_of, formats, version
 
-INDEX_VERSION: Final = f"12{'-seen' if can_recognise() else ''}"
+INDEX_VERSION: Final = f"13-{version().hex()}"
 """Part of the database's name; raise it when counting changes. What was not read
-without recognition of words in images is read again with it."""
+without an extra is read again with it."""
 PASSAGE_CHARACTERS: Final = 1_200
 """Characters of a passage, about 200 words."""
 OUTLINE: Final = 500

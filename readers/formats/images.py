@@ -18,4 +18,5 @@ FORMAT: Final = Format(
     heavy=True,
     paged=True,
     pictures=True,
+    extra="ocr",
 )

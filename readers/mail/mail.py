@@ -4,7 +4,7 @@ what is attached.
 Attachments are read by the readers of their kinds, within bounds of number and size;
 the others are named, and count as unread. A message's HTML is cleaned as any page's;
 nothing that it names is loaded. Not for: signatures, encrypted parts, mail attached to
-mail, Outlook's `.msg`."""
+mail, the container of Outlook's messages (`outlook.py`)."""
 
 import re
 from dataclasses import dataclass, field
@@ -60,19 +60,21 @@ _SEALED: Final = frozenset(
     {"multipart/encrypted", "message/external-body", "message/partial"}
 )
 """Types of parts whose text is not in the message."""
-_LONGEST_HEADER: Final = 10_000
+LONGEST_HEADER: Final = 10_000
 """Characters of a header, some 400 addresses; 40,000 of them took 17 s of a processor."""
+_OUTLOOK: Final = "__nameid_version1.0".encode("utf-16-le")
+"""What a message of Outlook's has (MS-OXMSG)."""
 _SCREENSHOT: Final = 40_000
 """Minimum bytes of a picture in a message to be more than a logo or emoji."""
 
 
 class _Policy(EmailPolicy):
-    """Reads headers as far as `_LONGEST_HEADER`: addresses take time by their square."""
+    """Reads headers as far as `LONGEST_HEADER`: addresses take time by their square."""
 
     def header_source_parse(self, sourcelines: list[str]) -> tuple[str, str]:
         """Return name and value of a header, a longer value with a mark of the cut."""
         name, value = super().header_source_parse(sourcelines)
-        cut = value[:_LONGEST_HEADER]
+        cut = value[:LONGEST_HEADER]
         return name, value if cut == value else f"{cut} …"
 
 
@@ -81,8 +83,13 @@ def eml_to_html(body: bytes) -> Converted:
     is damaged or of too many parts.
 
     Attachments that cannot be read are named only."""
+    return message_to_html(_parsed(body))
+
+
+def message_to_html(message: EmailMessage) -> Converted:
+    """Return a message that was parsed, as `eml_to_html` does."""
     attached = _Attached()
-    message, html = _read(body, "h1", attached)
+    html = _html(message, "h1", attached)
     title = _header(message, "Subject")
     return Converted(
         whole_page(html, title=title),
@@ -94,20 +101,19 @@ def eml_to_html(body: bytes) -> Converted:
     )
 
 
-def mbox_to_html(body: bytes) -> Converted:
+def mbox_to_html(mailbox: bytes) -> Converted:
     """Return the messages of an mbox file as HTML, a section each; raises `Unreadable`
     where none can be read.
 
     Damaged messages are passed over and named as unread, as are those after
     `MAX_ITEMS`. What is before the first is dropped."""
-    messages = _MESSAGE_START.split(body)[1:]
+    messages = _MESSAGE_START.split(mailbox)[1:]
     sections, damaged, attached = list[str](), list[str](), _Attached()
     for number, message in enumerate(messages[:MAX_ITEMS], start=1):
         check_cancelled()
         try:
-            _, html = _read(
-                re.sub(rb"(?m)^>(>*From )", rb"\1", message), "h2", attached
-            )
+            body = re.sub(rb"(?m)^>(>*From )", rb"\1", message)
+            html = _html(_parsed(body), "h2", attached)
             sections.append(placed(html, f"message={number}"))
         except Unreadable:  # one of many is reported as missing
             damaged.append(str(number))
@@ -155,7 +161,7 @@ class _Attached:
         is_full = (
             self.number >= _MOST_ATTACHED or self.size + len(body) > _ATTACHED_BYTES
         )
-        is_mail = kind_of(raw) in {*MAIL.types, *MBOX.types}
+        is_mail = kind_of(raw) in {*MAIL.types, *MBOX.types} or _OUTLOOK in body
         if is_full or is_mail or not body.strip() or is_secret(body):
             return []
         self.number += 1
@@ -172,15 +178,22 @@ class _Attached:
         return [heading, fragment_to_html(page.html)]
 
 
-def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, str]:
-    """Return a message, and it as HTML under a heading; raises `Unreadable` for one
-    that is damaged or of too many parts."""
+def _parsed(body: bytes) -> EmailMessage:
+    """Return a message; raises `Unreadable` for one of too many parts."""
     boundaries = len(re.findall(rb"(?i)\bboundary\s*=", body))
     if body.count(b"\n--") > _MAX_PARTS * 10 or boundaries > _MAX_PARTS:
         raise Unreadable(f"the message has more than {_MAX_PARTS:,} parts")
     try:
-        read = message_from_bytes(body, EmailMessage, policy=_Policy())
-        message = cast(EmailMessage, read)
+        message = message_from_bytes(body, EmailMessage, policy=_Policy())
+    except (*DAMAGED, MessageError) as e:
+        raise Unreadable(f"it is a damaged email message ({type(e).__name__})") from e
+    return cast(EmailMessage, message)
+
+
+def _html(message: EmailMessage, level: str, attached: _Attached) -> str:
+    """Return a message as HTML under a heading; raises `Unreadable` for one that is
+    damaged or of too many parts."""
+    try:
         head = _head(message)
         subject = _header(message, "Subject")
         text, names = _parts(message, attached)
@@ -189,7 +202,7 @@ def _read(body: bytes, level: str, attached: _Attached) -> tuple[EmailMessage, s
     items = "".join(f"<li>{escape(name)}</li>" for name in names)
     listed = f"<p>Attachments:</p><ul>{items}</ul>" if items else ""
     heading = f"<{level}>{escape(subject or '(without subject)')}</{level}>"
-    return message, "\n".join(filter(None, (heading, head, *text, listed)))
+    return "\n".join(filter(None, (heading, head, *text, listed)))
 
 
 def _head(message: MIMEPart) -> str:
