@@ -52,7 +52,7 @@ def test_an_old_form_is_read_whatever_its_name_says(ending: str, says: list[str]
     assert [line for line in says if line not in text] == []
 
 
-def test_what_an_old_workbook_hides_or_does_not_tell_is_said() -> None:
+def test_hidden_sheets_and_missing_formats_of_an_old_workbook_are_said() -> None:
     need("office-legacy")
     document = read(old("xls"), name="a.xls")
     assert "999" not in document.text

@@ -23,13 +23,13 @@ from readers.sniff import decode
 with importing("office-legacy", "Reading Outlook's messages"):
     import olefile
 
-_POLICY: Final = EmailPolicy(header_factory=HeaderRegistry(use_default_map=False))
-"""Writes names as Outlook shows them (`A; B`), which are no addresses of RFC 5322."""
-_HEADERS: Final = {"Subject": 0x0037, "To": 0x0E04, "Cc": 0x0E03, "Bcc": 0x0E02}
+_AS_SHOWN: Final = EmailPolicy(header_factory=HeaderRegistry(use_default_map=False))
+"""Writes names as Outlook shows them (`A; B`), not addresses of RFC 5322."""
+_FIELDS: Final = {"Subject": 0x0037, "To": 0x0E04, "Cc": 0x0E03, "Bcc": 0x0E02}
 _SENDER: Final = 0x0C1A
 _ADDRESSES: Final = (0x5D01, 0x0C1F)
 """Of the sender: by SMTP, and of another kind."""
-_DATES: Final = (0x0039, 0x0E06, 0x3007)
+_TIMES: Final = (0x0039, 0x0E06, 0x3007)
 """When it was sent, arrived, was made."""
 _CODE_PAGES: Final = (0x3FFD, 0x3FDE)
 _PLAIN, _HTML = 0x1000, 0x1013
@@ -113,16 +113,16 @@ class _Storage:
 
     def message(self, depth: int = 0) -> EmailMessage:
         """Return it as mail; messages inside it `_MOST_INSIDE` deep."""
-        message = EmailMessage(_POLICY)
+        message = EmailMessage(_AS_SHOWN)
         name, addresses = self._line(_SENDER), map(self._line, _ADDRESSES)
         address = next(
             (text for text in addresses if re.fullmatch(r"[^/\s]+@\S+", text)), ""
         )
         is_named = address and address not in name
         message["From"] = f"{name} <{address}>".strip() if is_named else name
-        for header, number in _HEADERS.items():
+        for header, number in _FIELDS.items():
             message[header] = self._line(number)
-        if ticks := next(filter(None, map(self._fixed.get, _DATES)), 0):
+        if ticks := next(filter(None, map(self._fixed.get, _TIMES)), 0):
             sent = _EPOCH + timedelta(microseconds=ticks // 10)
             message["Date"] = format_datetime(sent)
         plain, html = self.text(_PLAIN), self.text(_HTML)

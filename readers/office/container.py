@@ -26,7 +26,7 @@ class _OldForm(NamedTuple):
 _WORKBOOK: Final = _OldForm(
     "a workbook of the old form", ".xlsx", "readers.office.legacy", "sheets_to_html"
 )
-_FORMS: Final = {
+_OLD_FORMS: Final = {
     "__properties_version1.0": _OldForm(
         "a message of Outlook's form", ".eml", "readers.mail.outlook", "msg_to_html"
     ),
@@ -53,7 +53,7 @@ def ole_to_html(body: bytes) -> Converted:
         raise Unreadable(
             "it is an Office file with a password: save a copy without one"
         )
-    form = next((_FORMS[name] for name in _FORMS if name in names), None)
+    form = next((_OLD_FORMS[name] for name in _OLD_FORMS if name in names), None)
     if form is None:
         raise Unreadable(
             "it is a file of Microsoft's older container: save it in a newer form"
@@ -68,12 +68,12 @@ def xlsb_to_html(body: bytes) -> Converted:
 
 def _top_names(body: bytes) -> set[str]:
     """Return the names at the top of a container; of a damaged one, and without the
-    extra, those of `_FORMS` that are anywhere in it."""
+    extra, those of `_OLD_FORMS` that are anywhere in it."""
     top: set[str] = set()
     if not lacking(EXTRA):
         with suppress(ModelError):  # a package that cannot be imported
             top = later("readers.office.legacy", "top_names")(body)
-    names = {"encryptedpackage", *_FORMS}
+    names = {"encryptedpackage", *_OLD_FORMS}
     return top or {name for name in names if name.encode("utf-16-le") in body.lower()}
 
 

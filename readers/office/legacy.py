@@ -85,7 +85,7 @@ def sheets_to_html(body: bytes) -> Converted:
     except BaseException as error:
         if type(error).__module__ != "pyo3_runtime":
             raise
-        # A panic of Rust's is no `Exception`.
+        # A panic of Rust's does not derive from `Exception`.
         raise Unreadable("it is a damaged workbook") from error
 
 
