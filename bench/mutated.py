@@ -6,7 +6,7 @@ bounds; nothing else ends a call.
     python -m bench.mutated --seed 7         other damage
     python -m bench.mutated --check --kept FILE   goes on from what FILE has, and adds to it
 
-The files are those of `bench/documents.py`, a PDF, mail, RTF and JSON written by hand,
+The files are those of `bench/documents.py`, old Office files, a PDF, mail, RTF and JSON written by hand,
 and by pandoc ODT, EPUB and a notebook, where it is installed. Damage: bytes changed,
 cut, doubled, put in; of a zip the same inside of one of its parts, which is packed
 again. One process reads them, and another where it ended or took too long; then its
@@ -53,6 +53,10 @@ _RTF: Final = (
     rb"{\rtf1\ansi{\fonttbl{\f0 Times;}}\f0 Boats leave at nine."
     rb"{\footnote Or ten.}\par\trowd\cellx9 a\cell\row}"
 )
+_OLD_FILES: Final = (
+    Path(__file__).resolve().parents[1] / "tests" / "support" / "old_office.zip"
+)
+"""Of the extra `office-legacy`; refused without it."""
 _JSON: Final = b'[{"name": "Arn", "tons": 5}, {"name": "Holt", "tons": 7.5}, {"name": "Wick", "tons": null}]'
 
 
@@ -76,6 +80,8 @@ def originals() -> list[tuple[str, bytes]]:
         ("a.rtf", _RTF),
         ("a.json", _JSON),
     ]
+    with zipfile.ZipFile(_OLD_FILES) as archive:
+        made += [(name, archive.read(name)) for name in archive.namelist()]
     if shutil.which("pandoc"):
         made += [
             (f"a.{form}", by_pandoc(form)(Known(Random(1))))
