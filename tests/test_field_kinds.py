@@ -483,7 +483,7 @@ KINDS: dict[str, list[Asked]] = {
         Asked(page(f'<p>{STORY}</p><a rel="next" href="http://[">Next</a>'), "Arnvik lies", "next page"),
     ],
     "comments of LaTeX": [
-        Asked(b"\\section{Method}\n% The budget was 9000.\nThe mast is 12 m high, 5\\% more.\n  % TODO\n", r"mast is 12 m high, 5.% more.*comment lines left out: 2", "9000|TODO", name=".tex"),
+        Asked(b"\\section{Method}\n% The budget was 9000.\nThe mast is 12 m high, 5\\% more.\n  % TODO\n", r"mast is 12 m high, 5.% more.*comments left out: 2", "9000|TODO", name=".tex"),
         Asked(b"% Draft of 9 May\n\\title{Trials}\n\\begin{document}We sailed.\\end{document}\n", r"We sailed", "9 May", name=".latex", question="When was the draft?"),
     ],
     "what a mail quotes": [

@@ -388,3 +388,39 @@ async def test_a_feed_names_the_transcripts_of_its_episodes() -> None:
     )
     page = page_of(feed.encode(), "a.rss")
     assert 'href="https://a.test/1.vtt"' in page.html
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "says", "hides"),
+    [
+        (
+            "feeds.opml",
+            '<opml><head><title>Feeds</title></head><body><outline text="Boats"><outline '
+            'text="Arnvik ferry" xmlUrl="https://x.example/feed"/></outline></body></opml>',
+            ["Feeds", "Boats", "Arnvik ferry"],
+            "outline",
+        ),
+        (
+            "rules.org",
+            "#+TITLE: Ferry\n* Rules\nDogs travel free.\n| Port | Fare |\n|------+------|\n"
+            "| Arnvik | 120 |\n",
+            ["Ferry", "Rules", "Port | Fare\nArnvik | 120"],
+            "---",
+        ),
+        (
+            "paper.tex",
+            "\\section{Ferry}\nDogs travel free. % not on Sundays\n50\\% off\n\\input{fares}\n",
+            ["Dogs travel free.", "50\\% off"],
+            "Sundays",
+        ),
+        ("fares.json", '{"port": ["A", "B", "C"], "fare": [3, 4, 5]}', ["port | fare\nA | 3"], "["),
+    ],
+)
+def test_outlines_org_latex_and_columns_of_json_are_read_as_what_they_are(
+    name: str, body: str, says: list[str], hides: str
+) -> None:
+    document = read(body.encode(), name)
+    text = f"{document.page.title}\n{document.text}"
+    assert [line for line in says if line not in text] == []
+    assert hides not in text
+    assert document.page.unread == ("included files: 1" if name == "paper.tex" else "")

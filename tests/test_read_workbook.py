@@ -212,6 +212,13 @@ def test_notes_charts_and_raised_digits_are_read() -> None:
     assert "10^6 litres" in page_of(xlsx(rows)).html
 
 
+def test_numbers_of_sixteen_digits_stay_distinct_and_have_no_binary_noise() -> None:
+    numbers = (9876543210123456, 9876543210123458, 5715.0464000000011)
+    said = read(book_of([("Account",), *((number,) for number in numbers)])).text
+    assert "9876543210123456" in said and "9876543210123458" in said
+    assert said.rstrip().endswith("5715.0464")
+
+
 def test_what_follows_the_most_cells_is_said() -> None:
     rows = "".join(
         f'<row r="{row}"><c r="A{row}"><v>{row}</v></c><c r="B{row}"><v>1</v></c></row>'

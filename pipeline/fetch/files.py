@@ -55,7 +55,6 @@ _TEXT_ENDINGS: Final = (
     ".text",
     ".rst",
     ".adoc",
-    ".org",
     ".log",
 )
 DOCUMENTS: Final = endings_of(formats()) | {*_TEXT_ENDINGS, *SOURCE_LANGUAGES}

@@ -5,6 +5,7 @@ Numbers keep the digits of the file, so that a table here is the one that the sa
 as CSV make. Not for: which of these a text is (`sniff.py`)."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -29,6 +30,7 @@ _FILLED_CELLS: Final = 0.5
 """Share of a table's cells that hold something, above which records are of one kind."""
 _CELL_LETTERS: Final = 200
 """Mean letters of a cell from which records are texts to be read, not rows."""
+_JSON_NUMBER: Final = re.compile(r"-?\d[\d.eE+-]*")
 _DEPTH: Final = 3
 """Levels of objects in a record that become columns (`address.city`), and in front of a
 table that become headings."""
@@ -94,18 +96,35 @@ def _parts(
 
 def _table(value: object) -> list[list[str]] | None:
     """Return records as rows below the names of their fields; None if it is not an
-    array of similar records, or an object of them by their names."""
+    array of similar records, an object of them by their names, or of columns."""
     if not isinstance(value, dict):
         return _array_table(value, least=2, columns=2)
+    if columns := _columns(value):
+        return columns
     table = _array_table(list(value.values()), least=3, columns=1)
     if table is None:
         return None
-    columns, *rows = table
-    key_column = "name" if "name" not in columns else "key"
+    names, *rows = table
+    key_column = "name" if "name" not in names else "key"
     return [
-        [key_column, *columns],
+        [key_column, *names],
         *([str(key), *row] for key, row in zip(value, rows, strict=True)),
     ]
+
+
+def _columns(value: Mapping[object, object]) -> list[list[str]]:
+    """Return an object of equally long lists of plain values as columns below their
+    names; nothing for another, or where each has fewer than three."""
+    lists = [column for column in value.values() if isinstance(column, list)]
+    is_plain = not any(isinstance(cell, dict | list) for cell in chain(*lists))
+    if not is_plain or not 2 <= len(lists) == len(value) <= _MOST_COLUMNS:
+        return []
+    if len(lists[0]) < 3 or len(set(map(len, lists))) > 1:
+        return []
+    columns = [list(map(_said, column)) for column in lists]
+    if not any(all(map(_JSON_NUMBER.fullmatch, column)) for column in columns):
+        return []  # lists of words beside each other say nothing about each other
+    return [list(map(str, value)), *map(list, zip(*columns, strict=True))]
 
 
 def _array_table(value: object, *, least: int, columns: int) -> list[list[str]] | None:

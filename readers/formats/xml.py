@@ -8,7 +8,7 @@ from seams import later
 FORMAT: Final = Format(
     types=(XML,),
     to_html=later("readers.text.markup", "xml_to_html"),
-    endings=(".xml",),
-    also=("text/xml",),
+    endings=(".xml", ".opml"),
+    also=("text/xml", "text/x-opml"),
     indexed="markup",
 )

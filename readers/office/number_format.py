@@ -35,8 +35,10 @@ _FORMAT_TOKEN: Final = re.compile(
     r"|(?P<digits>[#0?][#0?,.]*)|(?P<bare>.)",
     re.DOTALL | re.IGNORECASE,
 )
-_WHOLE: Final = 2**53
-"""From here on neighbouring whole numbers are one and the same in a file."""
+_WHOLE: Final = 10**16
+"""Whole numbers below are shown with all their digits; accounts and cards have 16."""
+_NOISY: Final = re.compile(r"-?\d+\.\d{10,}")
+"""A number that may end in the noise of its binary form."""
 _LITERALS: Final = ("quoted", "escaped", "currency")
 _MOST_ROUNDED: Final = 0.005
 """Share of a number that its format may round off; where it rounds more (`0` for 0.4), all digits
@@ -98,9 +100,14 @@ def _sections(form: str) -> list[Section]:
     return sections[:4]
 
 
+def without_noise(text: str) -> str:
+    """Return a number from a cache with at most fifteen digits, another text as it is."""
+    return _plain(float(text)) if _NOISY.fullmatch(text) else text
+
+
 def _plain(value: float) -> str:
-    """Return a number with fifteen digits, whole ones with all that a file can hold: the
-    last ones of accounts and cards differ."""
+    """Return a number with fifteen digits, whole ones with all: the last ones of accounts
+    and cards differ."""
     is_whole = value.is_integer() and abs(value) < _WHOLE
     return str(int(value)) if is_whole else f"{value:.15g}"
 

@@ -16,6 +16,7 @@ from readers.converted import escape, html_table
 from readers.html.values import DESCRIBED_WORDS
 from readers.ledger import Ledger
 from readers.office.equations import EQUATION, equation_text
+from readers.office.number_format import without_noise
 from readers.office.package import Package, whole_number
 from readers.tree import count_words
 
@@ -98,7 +99,9 @@ def _points(series: etree._Element, *names: str) -> dict[int, str]:
     for holder in series.iterchildren(*(f"{{*}}{name}" for name in names)):
         for number, point in enumerate(holder.iter("{*}pt")):
             values = point.iterchildren("{*}v")
-            text = " ".join("".join(value.itertext()) for value in values)
+            text = " ".join(
+                without_noise("".join(value.itertext())) for value in values
+            )
             key = whole_number(point.get("idx", ""), number, digits=7)
             # Levels of categories follow each other, the innermost first.
             points[key] = f"{text} {points[key]}" if key in points else text

@@ -72,6 +72,33 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
     )
 
 
+_ORG_MARKS: Final = (
+    (re.compile(r"^(\*{1,6}) +", re.M), lambda mark: "#" * len(mark[1]) + " "),
+    (
+        re.compile(r"^([ \t]*)#\+begin_(?:src|example)[ \t]*([\w-]*).*$", re.M | re.I),
+        r"\1```\2",
+    ),
+    (re.compile(r"^([ \t]*)#\+end_(?:src|example).*$", re.M | re.I), r"\1```"),
+    (re.compile(r"^([ \t]*)#\+\w+:?", re.M), r"\1"),
+    (
+        re.compile(r"^[ \t]*\|[-+]+\|?[ \t]*$", re.M),
+        lambda rule: rule[0].replace("+", "|"),
+    ),
+    (re.compile(r"\[\[([^][\s]{1,500})\]\[([^][]{1,500})\]\]"), r"[\2](\1)"),
+)
+"""Marks of Org and what Markdown has for them: headings, listings, other keywords, rules
+of tables, links."""
+
+
+def org_to_html(text: str) -> Converted:
+    """Return a text in Org as Markdown's reader makes it; its title is its own."""
+    title = re.search(r"^#\+title:[ \t]*(\S.*)$", text, re.M | re.I)
+    for mark, markdown in _ORG_MARKS:
+        text = mark.sub(markdown, text)
+    as_html = markdown_to_html(text)
+    return replace(as_html, title=title[1].strip()) if title else as_html
+
+
 def _field(names: str, front_matter: str) -> str:
     """Return the first line of YAML with one of these names, without quotes; "" where
     it is missing, a list or a text of many lines."""
@@ -179,6 +206,8 @@ def _known_xml(root: etree._Element) -> Converted:
         return _feed(root)
     if local_name(root) in {"urlset", "sitemapindex"}:
         return _sitemap(root)
+    if local_name(root) == "opml":
+        return _outlines(root)
     return _elements(root)
 
 
@@ -249,6 +278,44 @@ def _sitemap(root: etree._Element) -> Converted:
         "Sitemap",
         unread=unread,
     )
+
+
+def _outlines(root: etree._Element) -> Converted:
+    """Return OPML, whose texts are attributes, as nested lists; what follows its first
+    `MAX_ITEMS` outlines is left out."""
+    title = next(
+        (child_text(head, "title") for head in root.iterchildren("{*}head")), ""
+    )
+    items_left = iter(range(MAX_ITEMS))
+
+    def listed(parent: etree._Element) -> str:
+        items = ""
+        for outline in parent.iterchildren("{*}outline"):
+            if next(items_left, None) is None:
+                break
+            texts = map(outline.get, ("text", "title", "description", "_note"))
+            label = escape(
+                " · ".join(
+                    dict.fromkeys(filter(None, map(plain_text, filter(None, texts))))
+                )
+            )
+            address = (
+                outline.get("htmlUrl")
+                or outline.get("xmlUrl")
+                or outline.get("url")
+                or ""
+            )
+            if address.startswith(("http://", "https://")):
+                label = (
+                    f'<a href="{html.escape(address)}">{label or escape(address)}</a>'
+                )
+            items += f"<li>{label}{listed(outline)}</li>"
+        return f"<ul>{items}</ul>" if items else ""
+
+    lists = "".join(map(listed, root.iterchildren("{*}body")))
+    is_cut = next(items_left, None) is None
+    unread = f"what follows its first {MAX_ITEMS} outlines" if is_cut else ""
+    return Converted(whole_page(lists, title=title), title, unread=unread)
 
 
 def _attributes(entry: etree._Element, tag: str, name: str) -> Iterator[str]:

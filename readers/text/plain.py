@@ -62,12 +62,14 @@ def plain_to_html(text: str) -> Converted:
 
 
 def tex_to_html(text: str) -> Converted:
-    """Return LaTeX as plain text without the lines that are comments, which no reader of
-    the print sees; a note counts them."""
-    text, comments = re.subn(r"^[ \t]*%.*\n?", "", text, flags=re.MULTILINE)
+    """Return LaTeX as plain text without comments, which no reader of the print sees; a
+    note counts them. Files that it includes count as unread."""
+    text, comments = re.subn(r"^[ \t]*%.*\n?|[ \t]+%.*", "", text, flags=re.MULTILINE)
     page = plain_to_html(text)
-    notes = (f"comment lines left out: {comments}",) if comments else ()
-    return replace(page, notes=notes)
+    notes = (f"comments left out: {comments}",) if comments else ()
+    files = len(re.findall(r"\\(?:input|include|subfile)\b", text))
+    unread = f"included files: {files}" if files else ""
+    return replace(page, notes=notes, unread=unread)
 
 
 def source_to_html(text: str, language: str) -> Converted:
