@@ -214,7 +214,7 @@ def test_a_forwarded_message_is_read_with_the_one_that_carries_it() -> None:
 @pytest.mark.parametrize(
     ("name", "hint"),
     [
-        ("an old Word file", "save it as .docx"),
+        ("an old Word file", "ave it as .docx"),
         ("an old workbook", "save it as .xlsx"),
         ("an old presentation", "save it as .pptx"),
         ("a workbook with a password", "save a copy without one"),
