@@ -215,8 +215,8 @@ def test_a_forwarded_message_is_read_with_the_one_that_carries_it() -> None:
     ("name", "hint"),
     [
         ("an old Word file", "ave it as .docx"),
-        ("an old workbook", "save it as .xlsx"),
-        ("an old presentation", "save it as .pptx"),
+        ("an old workbook", "ave it as .xlsx"),
+        ("an old presentation", "ave it as .pptx"),
         ("a workbook with a password", "save a copy without one"),
         ("a text with a password", "save a copy without one"),
         ("a sealed book", "encrypted"),
