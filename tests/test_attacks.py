@@ -11,9 +11,7 @@ import pytest
 from mcp import Client
 from mcp_types import TextResourceContents
 
-from readers.convert import Raw, to_page
-from readers.html.document import read_document
-from readers.page import Page
+import readers
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
 from tests.support.attacks import (
     BAD,
@@ -109,8 +107,8 @@ async def test_hidden_text_of_pages_reaches_no_tool(connect: Connect, site: Site
 
 def _words(body: str) -> str:
     """The words that are read of a page; forms by the hundred need no server each."""
-    page = Page("http://a.test/", "http://a.test/", "", page_of(body.format(bad=BAD)), "text/html")
-    return "\n".join(block.text for block in read_document(page).blocks)
+    document = readers.read(page_of(body.format(bad=BAD)).encode(), content_type="text/html")
+    return "\n".join(block.text for block in document.blocks)
 
 
 def test_text_that_chromium_does_not_draw_is_not_read_and_like_text_is() -> None:
@@ -122,8 +120,8 @@ def test_text_that_chromium_does_not_draw_is_not_read_and_like_text_is() -> None
 
 def _read(body: bytes, name: str) -> tuple[str, int]:
     """The words that are read of a file, and how many were left out."""
-    page = to_page(Raw(body, f"file:///{name}", f"file:///{name}", name=name))
-    return "\n".join(block.text for block in read_document(page).blocks), page.hidden
+    document = readers.read(body, name=name)
+    return "\n".join(block.text for block in document.blocks), document.page.hidden
 
 
 @pytest.mark.parametrize(("ending", "hidden", "seen"), FILES)

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from readers.convert import Raw, to_page
-from readers.html.document import read_document
+import readers
 from tests.support import ROOT
 from tests.support.attacks import (
     BAD,
@@ -329,8 +328,7 @@ ROWS: dict[str, tuple[list[Document], list[Document]]] = {
 
 def words(document: Document) -> str:
     """Return what is read of a document."""
-    name = f"a.{document[0]}"
-    read = read_document(to_page(Raw(document[1], f"file:///{name}", f"file:///{name}", name=name)))
+    read = readers.read(document[1], name=f"a.{document[0]}")
     return "\n".join(" ".join([block.text, *block.cells]) for block in read.blocks)
 
 

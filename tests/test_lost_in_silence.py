@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from readers.convert import Raw, to_page
-from readers.html.document import read_document
+import readers
 from tests.support import Connect, data_of, text_of
 from tests.support.odd_documents import odd_documents
 
@@ -31,11 +30,10 @@ SAID = (
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_every_word_is_read_or_the_page_says_that_something_was_not(name: str) -> None:
     document = DOCUMENTS[name]
-    page = to_page(Raw(document.body, document.file, document.file, name=document.file))
-    text = read_document(page).text
-    lost = [word for word in document.words if word not in text]
+    read = readers.read(document.body, name=document.file)
+    lost = [word for word in document.words if word not in read.text]
     assert document.words
-    assert not lost or page.unread, lost
+    assert not lost or read.page.unread, lost
 
 
 @pytest.mark.parametrize("name", SAID)

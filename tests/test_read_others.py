@@ -8,14 +8,14 @@ from typing import Final
 
 import pytest
 
+import readers
 from errors import SourceUnreadable
-from readers.convert import Raw, to_page
 from readers.page import Page
 
 
 def read(body: bytes | str, name: str) -> Page:
     given = body if isinstance(body, bytes) else body.encode()
-    return to_page(Raw(given, f"file:///{name}", f"file:///{name}", name=name))
+    return readers.read(given, name=name).page
 
 
 def text_of(page: Page) -> str:

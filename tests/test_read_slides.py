@@ -3,10 +3,9 @@ read is said."""
 
 import pytest
 
+import readers
 from errors import SourceUnreadable
-from readers.convert import Raw, to_page
-from readers.html.document import read_document
-from readers.page import Page
+from readers.page import Document
 from tests.support.hostile_files import zipped
 
 OFFICE = "http://schemas.openxmlformats.org"
@@ -74,14 +73,13 @@ def box(
     return f"<p:sp>{place}<p:spPr><a:xfrm>{off}</a:xfrm></p:spPr><p:txBody>{paragraphs}</p:txBody></p:sp>"
 
 
-def page_of(body: bytes) -> Page:
-    return to_page(Raw(body, "file:///a.pptx", "file:///a.pptx", name="a.pptx"))
+def read(body: bytes) -> Document:
+    return readers.read(body, name="a.pptx")
 
 
 def lines(body: bytes) -> list[str]:
-    page = page_of(body)
-    assert page.unread == ""
-    return read_document(page).text.split("\n")
+    assert read(body).page.unread == ""
+    return read(body).text.split("\n")
 
 
 def test_boxes_are_read_from_the_top_down_whatever_their_order_in_the_file() -> None:
@@ -162,9 +160,7 @@ def test_comments_raised_digits_and_merged_cells_are_read() -> None:
         cell("", 'vMerge="1"') + cell("Hake"),
     ]
     table = "".join(f"<a:tr>{row}</a:tr>" for row in rows)
-    blocks = read_document(
-        page_of(deck(f"<p:graphicFrame><a:tbl>{table}</a:tbl></p:graphicFrame>"))
-    ).blocks
+    blocks = read(deck(f"<p:graphicFrame><a:tbl>{table}</a:tbl></p:graphicFrame>")).blocks
     assert blocks[-1].cells == ("Arn", "Hake")
 
 
@@ -174,9 +170,9 @@ def test_what_a_deck_holds_and_does_not_show_is_said() -> None:
         '<a:ext cx="5000000" cy="5000000"/></a:xfrm></p:spPr></p:pic>'
     )
     lost = '<p:graphicFrame><c:chart r:id="none"/></p:graphicFrame>'
-    assert page_of(deck(box("Boats", 0, 0) + picture + lost)).unread == "1 chart, 1 image"
+    assert read(deck(box("Boats", 0, 0) + picture + lost)).page.unread == "1 chart, 1 image"
     with pytest.raises(SourceUnreadable, match="without text: 1 image"):
-        page_of(deck(picture))
+        read(deck(picture))
 
 
 def styled(text: str, look: str, *, left: int = 0) -> str:
@@ -199,7 +195,7 @@ WHITE = '<a:rPr><a:solidFill><a:srgbClr val="FFFFFF"/></a:solidFill></a:rPr>'
     ids=["tiny", "without ink", "white", "of the ground", "right of the slide", "left of it"],
 )
 def test_text_that_no_viewer_of_a_slide_sees_is_left_out_and_counted(hidden: str) -> None:
-    page = page_of(deck(box("The boats leave", 0, 0) + hidden, size=(1000, 500)))
+    page = read(deck(box("The boats leave", 0, 0) + hidden, size=(1000, 500))).page
     assert "The boats leave" in page.html
     assert "keeper" not in page.html
     assert page.hidden == 3
@@ -217,13 +213,13 @@ def test_text_that_no_viewer_of_a_slide_sees_is_left_out_and_counted(hidden: str
 )
 def test_white_text_on_what_may_be_dark_is_read(back: str) -> None:
     ground = f"<p:bg>{back}</p:bg>" if back else "<p:pic><p:spPr/></p:pic>"
-    page = page_of(deck(ground + styled("The boats leave", WHITE), size=(1000, 500)))
+    page = read(deck(ground + styled("The boats leave", WHITE), size=(1000, 500))).page
     assert "The boats leave" in page.html
     assert page.hidden == 0
 
 
 def test_a_deck_of_which_most_would_be_hidden_is_read_as_it_is() -> None:
     hidden = styled("The keeper lights the lamp " * 30, WHITE)
-    page = page_of(deck(box("The boats leave", 0, 0) + hidden, size=(1000, 500)))
+    page = read(deck(box("The boats leave", 0, 0) + hidden, size=(1000, 500))).page
     assert "keeper" in page.html
     assert page.hidden == 0

@@ -4,20 +4,23 @@ from itertools import pairwise
 
 import pytest
 
-from readers.convert import Raw, to_page
-from readers.html.document import read_document
-from readers.page import Page
+import readers
+from readers.page import Document, Page
 from tests.support.docx import as_strict, make_parts, paragraph, run
 
 TITLED = '<w:style w:type="paragraph" w:styleId="{id}">{inner}</w:style>'
 
 
+def read(body: bytes) -> Document:
+    return readers.read(body, name="a.docx")
+
+
 def page_of(body: bytes) -> Page:
-    return to_page(Raw(body, "file:///a.docx", "file:///a.docx", name="a.docx"))
+    return read(body).page
 
 
 def text_of(body: str, **parts: str) -> str:
-    return read_document(page_of(make_parts(body, **parts))).text
+    return read(make_parts(body, **parts)).text
 
 
 def of_list(text: str, key: int, level: int = 0) -> str:
@@ -68,9 +71,9 @@ def complex_field(instruction: str, result: str) -> str:
     ],
 )  # fmt: skip
 def test_what_a_paragraph_shows_is_its_text(inner: str, seen: str) -> None:
-    page = page_of(make_parts(f"<w:p>{inner}</w:p>"))
-    assert read_document(page).text == seen
-    assert page.unread == ""
+    document = read(make_parts(f"<w:p>{inner}</w:p>"))
+    assert document.text == seen
+    assert document.page.unread == ""
 
 
 def test_clauses_have_the_numbers_that_word_shows() -> None:
@@ -162,8 +165,8 @@ def test_merged_cells_belong_to_each_of_their_rows_and_columns() -> None:
         cell("Arnvik", '<w:vMerge w:val="restart"/>') + cell("Cod") + cell("12"),
         cell("", "<w:vMerge/>") + cell("Hake") + cell("7"),
     ]
-    document = read_document(
-        page_of(make_parts("<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in rows) + "</w:tbl>"))
+    document = read(
+        make_parts("<w:tbl>" + "".join(f"<w:tr>{row}</w:tr>" for row in rows) + "</w:tbl>")
     )
     assert document.blocks[-1].cells == ("Arnvik", "Hake", "7")
 
@@ -199,14 +202,14 @@ def test_a_part_that_breaks_off_is_read_to_there_and_the_rest_is_said() -> None:
 
 
 def test_long_lists_go_on_counting() -> None:
-    text = page_of(
+    document = read(
         make_parts(
             "".join(of_list(f"point {n}", 1) for n in range(1, 30)),
             numbering=numbering(level(0, "%1.")),
         )
     )
-    assert text.html.count("<ul") == 1
-    lines = read_document(text).text.split("\n")
+    assert document.page.html.count("<ul") == 1
+    lines = document.text.split("\n")
     assert all(
         int(after.split(".")[0]) == int(before.split(".")[0]) + 1
         for before, after in pairwise(lines)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from readers.convert import Raw, to_page
-from readers.html.document import read_document
+import readers
 
 KIND = "application/xhtml+xml"
 TEXT = "<p>The lock opens at <b/>six.</p>"
@@ -34,6 +33,5 @@ OWN = {
 def test_what_follows_an_element_that_is_closed_at_once_is_read(case: str) -> None:
     markup, kind = OWN[case]
     whole = markup + ("" if "</body>" in markup else "</body></html>")
-    address = "https://a.example/p"
-    page = to_page(Raw(whole.encode(), address, address, kind))
-    assert [block.text for block in read_document(page).blocks] == ["The lock opens at six."]
+    read = readers.read(whole.encode(), content_type=kind)
+    assert [block.text for block in read.blocks] == ["The lock opens at six."]
