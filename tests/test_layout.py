@@ -177,3 +177,24 @@ def test_names_of_tests_are_at_most_80_characters() -> None:
         for name in re.findall(r"def (test_\w+)", path.read_text(encoding="utf-8"))
     ]
     assert [name for name in names if len(name) > MOST_NAME] == []
+
+
+DOORS = {"readers", "readers.page", "models.protocols"}
+"""Doors of rooms; tools, server, cli and seams are doors whole."""
+MOST_INNER = 129
+"""Test files that import inner modules, each of which breaks when one moves. It may only fall."""
+
+
+def test_no_more_test_files_import_inner_modules_than_did() -> None:
+    rooms = {"pipeline", "models", "cache", "extras", "prompts", "papers", "readers"}
+    inner = [
+        path.name
+        for path in (ROOT / "tests").glob("test_*.py")
+        if any(
+            name.partition(".")[0] in rooms and name not in DOORS
+            for name in re.findall(
+                r"^(?:from|import) ([\w.]+)", path.read_text(encoding="utf-8"), re.MULTILINE
+            )
+        )
+    ]
+    assert len(inner) <= MOST_INNER
