@@ -5,7 +5,6 @@ From ../shared/data: policies, meetings and papers of `longdoc`, long texts of
 `evidence/chunkeval`. Not for: building or asking trees."""
 
 import hashlib
-import itertools
 import json
 import re
 import zlib
@@ -18,8 +17,6 @@ from typing import Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from pipeline.text.tokens import count_tokens
-from pipeline.text.words import index_terms
 from readers.page import Block, Document, Page
 from readers.tree import Node
 
@@ -170,27 +167,6 @@ def _question(row: Row, place: dict[str, int]) -> Question:
     )
 
 
-def long_text(length: int) -> list[Document]:
-    """Return documents of all sets, `length` tokens in all; over some 960,000 they come
-    again with other addresses."""
-    documents: list[Document] = []
-    tokens = 0
-    for again in itertools.count():
-        for name in ("covidqa", MEETINGS, "policyqa", "quality"):
-            for row in read_lines(DATA / "longdoc" / name / "docs.jsonl"):
-                text = str(row["text"])[: int((length - tokens) * 4.2) + 1]
-                words = text if not again else " ".join(reversed(text.split(" ")))
-                documents.append(
-                    document_of(
-                        words, f"https://example.org/{name}/{row['id']}/{again}"
-                    )
-                )
-                tokens += count_tokens(words)
-                if tokens >= 0.999 * length:
-                    return documents
-    raise AssertionError("the count ends in no other way")
-
-
 def recall(gold: Spans, spans: Spans) -> float:
     """Share of the gold characters that `spans` cover."""
     hit = total = 0
@@ -202,16 +178,6 @@ def recall(gold: Spans, spans: Spans) -> float:
         hit += int(covered.sum())
         total += end - start
     return hit / total if total else 0.0
-
-
-def answer_words(answers: Sequence[str], shown: str) -> float:
-    """Share of an answer's distinct terms that are in `shown`; of several answers the
-    best."""
-    has = set(index_terms(shown))
-    wanted = [set(index_terms(answer)) for answer in answers]
-    return max(
-        (len(terms & has) / len(terms) for terms in wanted if terms), default=0.0
-    )
 
 
 def interval(differences: NDArray[np.float64]) -> tuple[float, float]:

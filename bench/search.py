@@ -67,7 +67,6 @@ PACES: Final = {
 """How fast the answers of FreshQA's questions change, by their number there; those
 before have a false premise."""
 Row = dict[str, Any]
-Rank = Callable[[str, Sequence[SearchResult], Mapping[str, Document]], Any]
 
 
 def main() -> int:
