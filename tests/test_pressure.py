@@ -302,7 +302,7 @@ async def test_a_model_that_does_not_answer_in_time_costs_no_answer(
     remote.will("/rerank", never)
     page = {"sources": [str(LIBRARY / "ferry-timetable.html")]}
     given = QUESTION | (page if tool not in {"research", "search_web"} else {})
-    async with connect(**{role: f"openai:{remote.url}#slow"}, seconds="16") as client:
+    async with connect(**{role: f"openai:{remote.url}#slow"}, seconds="30") as client:
         result = await client.call_tool(tool, given)
         remote.release.set()
     assert not result.is_error, text_of(result)

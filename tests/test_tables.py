@@ -42,7 +42,7 @@ def folder(tmp_path: Path) -> Path:
 
 async def ask(connect: Connect, folder: Path, part: str, *names: str, **more: object) -> str:
     sources = [str(folder / name) for name in names or ("stock.csv",)]
-    async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
+    async with connect(folders=str(folder), cache=str(folder / ".cache"), seconds="110") as client:
         arguments = {"sources": sources, "part": part, **more}
         return text_of(await client.call_tool("fetch_and_prune_html", arguments))
 
@@ -263,7 +263,7 @@ async def test_rows_come_as_csv_json_and_markdown_and_go_on_by_cursor(
         "max_tokens": 300,
     }
     things: list[str] = []
-    async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
+    async with connect(folders=str(folder), cache=str(folder / ".cache"), seconds="110") as client:
         cursor = ""
         for _ in range(20):
             result = await client.call_tool("fetch_and_prune_html", {**arguments, "cursor": cursor})
@@ -337,7 +337,7 @@ async def test_what_is_no_array_of_records_of_one_kind_is_no_table(
     connect: Connect, tmp_path: Path, name: str, text: str, shown: str
 ) -> None:
     (tmp_path / name).write_text(text, "utf-8")
-    async with connect(folders=str(tmp_path)) as client:
+    async with connect(folders=str(tmp_path), seconds="110") as client:
         read = await client.call_tool("fetch_and_prune_html", {"sources": [str(tmp_path / name)]})
         tables = await client.call_tool(
             "fetch_and_prune_html", {"sources": [str(tmp_path / name)], "part": "tables"}
@@ -354,7 +354,7 @@ async def test_numbers_of_records_keep_the_digits_of_the_file(
         '"open": null}]'
     )
     (tmp_path / "fees.json").write_text(rows, "utf-8")
-    async with connect(folders=str(tmp_path)) as client:
+    async with connect(folders=str(tmp_path), seconds="110") as client:
         read = await client.call_tool(
             "fetch_and_prune_html", {"sources": [str(tmp_path / "fees.json")]}
         )
