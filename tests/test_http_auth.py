@@ -53,15 +53,15 @@ async def test_a_caller_over_the_rate_reads_how_long_to_wait_and_holds_up_no_oth
     with served(cache_folder, http_tokens="one,two", http="rate=5") as (_, url):
         await healthy(url)
         answers = [await status(url, Authorization="Bearer one") for _ in range(7)]
+        async with httpx2.AsyncClient(timeout=60) as http:
+            refused = await http.post(
+                f"{url}/mcp", headers={**ACCEPT, "Authorization": "Bearer one"}, json=LIST
+            )
         assert answers[5:] == [429, 429]
         assert 429 not in answers[:5]
         assert await status(url, Authorization="Bearer two") != 429
         guesses = [await status(url, Authorization=f"Bearer guess{n}") for n in range(7)]
         assert guesses[5:] == [429, 429]
-        async with httpx2.AsyncClient(timeout=60) as http:
-            refused = await http.post(
-                f"{url}/mcp", headers={**ACCEPT, "Authorization": "Bearer one"}, json=LIST
-            )
         assert 1 <= int(refused.headers["Retry-After"]) <= 12
 
 
