@@ -133,7 +133,7 @@ KINDS: Final = {
     "unsure": Kind(
         "research", {"question": "What does the Nightbird cost in winter?"}, ("unsure",)
     ),
-    "no evidence": Kind("research", {"question": FOREIGN}, ("near enough", "ession")),
+    "no evidence": Kind("research", {"question": FOREIGN}, ("none: ", "ession")),
     "no model writes": Kind(
         "research", {"question": QUESTION, "answer": True}, (ANSWER, "No answer was written")
     ),
