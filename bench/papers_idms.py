@@ -2,15 +2,16 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, Final, cast
 
 import numpy as np
 
-from bench.paper_measures import f1
+from bench.generation import weights
+from bench.paper_measures import answering, f1
 from bench.paper_row import Bench, Outcome, as_printed, cannot, differs, row
 from bench.paper_row import ours as no_section
 from bench.segments import agreement, strung_documents
-from models.protocols import Embedder, PathScores, Prompt
+from models.protocols import Embedder, PathScores, Prompt, TreeScorer
 from papers.idms.density import DensityModels, densities, enrich
 from papers.idms.idms import YES_NO, Idms, IdmsOptions, Judge, stretch_prompts
 from papers.idms.partition import Rule, cut_by_margins
@@ -18,6 +19,8 @@ from pipeline.text.tokens import count_tokens
 from pipeline.text.words import MAX_ENTITIES, find_entities
 from readers.page import Sentence
 from tests.test_papers_idms_judge import TEXTS, Reader
+
+LINES: Final = [f"In year {n} the ferry carried {n}00 people." for n in range(1, 10)]
 
 
 def sentences(texts: list[str]) -> list[Sentence]:
@@ -37,6 +40,7 @@ async def _(_: Bench) -> Outcome:
         start = max(start for start, _ in found if start <= gap)
         assert sum(text in prefix for text in TEXTS) == gap + 1 - start
     asked = len(reader.prefixes)
+    assert asked == len(TEXTS) - 1
     # Of two sentences that go on alike, and two that do not: P(yes) - P(no), with the reader's lean
     alike, apart = TEXTS[:2], TEXTS[2:4]
     for texts, margin in ((alike, 0.4), (apart, -0.4)):
@@ -220,17 +224,29 @@ async def _(_: Bench) -> Outcome:
     await Judge(reader, store=None, seconds=30).margins(TEXTS * 9)
     pairs = list(pairwise(reader.prefixes))
     on = sum(after.startswith(before) for before, after in pairs)
-    assert on >= 0.8 * len(pairs)
+    assert on >= 0.8 * len(pairs) and len(pairs) >= 3
     running = Reader()
     chunks = await Judge(running, store=None, seconds=30).chunks(TEXTS * 3)
     cut = len(chunks) - 1
     further = [b.startswith(a) for a, b in pairwise(running.prefixes)]
-    assert sum(further) >= len(further) - cut
+    assert sum(further) >= len(further) - cut and len(further) >= 8
+    async with answering(str(weights())) as model:
+        questions = [
+            stretch_prompts(LINES[:count], 0, [(count - 2, YES_NO)]) for count in (8, 9)
+        ]
+        first, second = [
+            await cast(TreeScorer, model).score_tree(
+                f"{prefix}{asked}", ["Yes", "No"], among_siblings=True
+            )
+            for prefix, (asked,) in questions
+        ]
+    assert second.evaluated_tokens < first.evaluated_tokens / 2
     return differs(
         "the paper names a cache and not how it is kept; here a prompt goes on from the one before: "
         f"{on} of {len(pairs)} of the default rule, {sum(further)} of {len(further)} of the printed one, where a "
         "new chunk "
-        "begins a new prompt"
+        f"begins a new prompt; SmolLM2 evaluates {first.evaluated_tokens} tokens of a question after seven sentences, "
+        f"then {second.evaluated_tokens} of the next"
     )
 
 

@@ -33,6 +33,7 @@ from papers.raptor.cluster import (
     CHILDREN,
     SEED,
     Layer,
+    _capped,
     best_mixture,
     cluster,
     principal_components,
@@ -321,6 +322,26 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
+def clustered_again(
+    layer: Layer, part: Sequence[int]
+) -> tuple[set[tuple[int, ...]], int]:
+    """Return the clusters of a part of a layer, one over the window clustered again as
+    printed, and how often that was; what is left whole is halved."""
+    found, again = set[tuple[int, ...]](), 0
+    for rough in soft_mixture(layer.vectors[[*part]]):
+        members = [part[i] for i in rough]
+        for group in soft_mixture(layer.vectors[members]):
+            own = [members[i] for i in group]
+            if sum(layer.tokens[i] for i in own) <= layer.window:
+                found.add(tuple(own))
+            elif len(own) == len(part):
+                found |= {tuple(sorted(half)) for half in _capped(layer, own, len(own))}
+            else:
+                below, times = clustered_again(layer, own)
+                found, again = found | below, again + 1 + times
+    return found, again
+
+
 @row(
     63,
     "RA §3 a cluster over the window is clustered again",
@@ -329,11 +350,13 @@ async def _(bench: Bench) -> Outcome:
 async def _(_: Bench) -> Outcome:
     layer = Layer(themes(6, 20), [100] * 120, 1_000)
     found = cluster(layer, "gmm")
+    wanted, again = clustered_again(layer, range(120))
+    assert {*found} == wanted and again > 1
     assert max(map(len, found)) <= 10 and {i for own in found for i in own} == set(
         range(120)
     )
     return differs(
-        f"{len(found)} clusters within the window; by gmm and umap as printed, halved where that "
+        f"{len(found)} clusters within the window, as of a literal loop, {again} times clustered again; by gmm and umap as printed, halved where that "
         "changes nothing (there it never ends); kmeans halves"
     )
 
@@ -375,8 +398,12 @@ async def _(_: Bench) -> Outcome:
     text = load("tree_summary").fill(words="80", context="CONTEXT")
     assert "CONTEXT" in text and "80 words" in text and "copy names" in text
     assert "including as many key details as possible" not in text
+    assert "Keep as many of their key details as fit" in text
+    most = NodeOptions().summary_tokens
+    assert most == 130  # the mean summary of Table 10 has 131
     return differs(
-        "own words that ask for verbatim names and numbers; at most 130 tokens"
+        f"own words that ask for verbatim names and numbers; at most {most} tokens; no role before it, where the "
+        "paper has one of the system"
     )
 
 
@@ -544,7 +571,7 @@ async def _(_: Bench) -> Outcome:
     exponent = float(np.log(spent[1] / spent[0]) / np.log(4))
     assert exponent < 1.5
     return differs(
-        f"exponent {exponent:.2f} (by runs .9 to 1.3) of the time to cluster one layer of 1,000 to 4,000 leaves by "
+        f"exponent {exponent:.2f} of the time to cluster one layer of 1,000 to 4,000 leaves by "
         "k-means; the paper has tokens and time of whole trees up to 78,000 tokens, with written summaries"
     )
 
@@ -711,6 +738,7 @@ async def _(bench: Bench) -> Outcome:
         shares.append(held / count)
     assert shares[0] > 0.95 and shares[1] < 0.1
     passed = await inventions_passed(tree, nodes, bench.reader)
+    assert not any(passed["a foreign name"]) and len(passed["a foreign name"]) > 9
     altered = ", ".join(
         f"{name} {sum(own)} of {len(own)}" for name, own in passed.items()
     )
@@ -760,9 +788,10 @@ async def inventions_passed(
 
 @row(74, "RA §4 scores on QASPER, QuALITY, NarrativeQA", "")
 async def _(_: Bench) -> Outcome:
-    assert recall([(0, 5, 9)], [(0, 0, 20)]) == 1 > recall([(0, 5, 9)], [(0, 12, 20)])
     return cannot(
-        "they need GPT-3, GPT-4 or UnifiedQA 3B as readers; recall of evidence is measured instead (bench/longdoc.py)"
+        "not downloaded here, though the sets and UnifiedQA are public: 3B weights on two cores; GPT-3 and GPT-4 by "
+        "their API alone. Of its measures F1 is in bench/paper_measures.py; METEOR, BLEU-1 and BLEU-4 (App. H) are "
+        "nowhere; recall of evidence is measured instead (bench/longdoc.py)"
     )
 
 

@@ -10,17 +10,19 @@ What the states of a row mean is in `HEAD`. Needs a checkout: the checks are in
 `bench/`. Not for: the papers' own scores, which need their models and data."""
 
 import argparse
+import importlib
 import sys
 import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Final
+from contextlib import AbstractContextManager, nullcontext
+from typing import Final, cast
 
 import anyio
 
 from bench import papers_html, papers_idms, papers_raptor, papers_zero
-from bench.paper_row import ROOT, ROWS, Outcome, Row, cannot, opened
-from errors import MissingExtra, WinnowError, how_to_add
+from bench.paper_row import ROOT, ROWS, Outcome, Row, opened
+from errors import MissingExtra, how_to_add
 from extra import PACKAGES
 from pipeline.text.words import index_terms
 
@@ -40,7 +42,7 @@ something that fails where the row is not done. A row is
 - **differs**: with what is otherwise, and why; also where only the measure, the model or the data are others;
 - **ours**: no section of a paper has it;
 - **configured**: a configuration says it, and nothing was made by it here;
-- **not installed**: this environment lacks an extra; **cannot be had**: with why.
+- **not installed**: this environment lacks an extra; **not carried**: it lacks the data; **cannot be had**: with why.
 
 A figure is of our data and models; one of a paper says so, and is beside ours only where both measure the same
 thing. ZI: zero-indexing; HR: HtmlRAG; JA: a summary of it in Japanese; RA: RAPTOR; ID: IDMS.
@@ -87,6 +89,21 @@ def lacking(error: ModuleNotFoundError) -> str:
     )
 
 
+def one_thread() -> AbstractContextManager[object]:
+    """Return what holds linear algebra to one thread, where scikit-learn brings it: its
+    threads wait for each other on a busy machine, minutes for seconds of work."""
+    try:
+        importlib.import_module(
+            "sklearn.mixture"
+        )  # its libraries, before they are held
+        return cast(
+            AbstractContextManager[object],
+            importlib.import_module("threadpoolctl").threadpool_limits(1),
+        )
+    except ModuleNotFoundError:
+        return nullcontext()
+
+
 async def outcomes(numbers: Sequence[int]) -> dict[int, Outcome]:
     """Run the rows, print each, and return what was found, without those whose check
     failed. What a row lacks here (an extra, a data set) is its outcome."""
@@ -101,8 +118,8 @@ async def outcomes(numbers: Sequence[int]) -> dict[int, Outcome]:
         except MissingExtra as error:
             outcome = Outcome("not installed", str(error))
         except FileNotFoundError as error:
-            outcome = cannot(f"needs {error.filename}, which is not carried")
-        except (AssertionError, WinnowError) as error:
+            outcome = Outcome("not carried", f"needs {error.filename}")
+        except Exception as error:  # noqa: BLE001  a row of any fault falls; the rest run
             print(f"FELL  {name_of(row)} {row.title}: {error!r}", file=sys.stderr)
             continue
         found[number] = outcome
@@ -151,7 +168,8 @@ def main() -> int:
         print(f"No row is called {' '.join(given.names)}.", file=sys.stderr)
         return 2
     warnings.simplefilter("ignore")  # of what extras bring, about their own parts
-    found = anyio.run(outcomes, numbers)
+    with one_thread():
+        found = anyio.run(outcomes, numbers)
     states = Counter(outcome.state for outcome in found.values())
     fell = len(numbers) - len(found)
     print(f"{len(found)} rows: {dict(states)}; {fell} fell", file=sys.stderr)

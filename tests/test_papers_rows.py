@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from bench.paper_row import ROWS, Bench, Outcome, as_printed, row
-from papers.__main__ import lacking, named
+from bench.paper_row import ROWS, Bench, Outcome, Row, as_printed, row
+from papers.__main__ import lacking, named, outcomes
 from tests.support import ROOT
 
 
@@ -54,3 +54,22 @@ def test_a_row_whose_check_cannot_fail_is_refused() -> None:
     with pytest.raises(AssertionError, match="asserts nothing"):
         row(10_000, "HR a row", "papers")(empty)
     assert 10_000 not in ROWS
+
+
+async def test_a_row_of_any_fault_falls_and_the_rest_run(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    async def broken(_: Bench) -> Outcome:
+        raise ValueError("of its own")
+
+    async def without_data(_: Bench) -> Outcome:
+        raise FileNotFoundError(2, "No such file", "sets.jsonl")
+
+    for number, check in ((10_001, broken), (10_002, without_data)):
+        ROWS[number] = Row(number, "HR a row", "papers", check)
+    try:
+        found = await outcomes([10_001, 10_002])
+    finally:
+        del ROWS[10_001], ROWS[10_002]
+    assert found == {10_002: Outcome("not carried", "needs sets.jsonl")}
+    assert "FELL  htmlrag.10001" in capsys.readouterr().err

@@ -387,7 +387,7 @@ class _Generating(_Served):
         def logits_after(beginning: Beginning) -> NDArray[np.float32]:
             return self._reach([*prefix, *beginning], is_cancelled)
 
-        tree = grow(paths)
+        tree = grow(sorted(paths))  # depth first: the cache goes on from each token
         by_path = score_paths(
             tree, logits_after, among_siblings=request["among_siblings"]
         )

@@ -1,0 +1,162 @@
+"""A row of `python -m papers` falls where what it says is no longer done: one replacement each."""
+
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pytest
+
+from tests.support import ROOT
+from tests.support.extras import need
+
+
+class Mutant(NamedTuple):
+    row: str
+    path: str
+    text: str
+    replacement: str
+    extra: str = ""
+
+
+HTML: Final = "papers/htmlrag/blocks.py"
+MEASURES: Final = "bench/paper_measures.py"
+PARSER: Final = "papers/zero_index/parser.py"
+LLAMA: Final = "models/llama/process.py"
+PROMPT: Final = "prompts/prune_html.md"
+
+MUTANTS: Final = (
+    Mutant(
+        "zero_index.2",
+        PARSER,
+        "if reason := needless(question.text):",
+        "await ask(generator, [Said('user', 'x')], AskOptions(9, seconds, '', None), store=None)\n"
+        "    if reason := needless(question.text):",
+    ),
+    Mutant("zero_index.2", "pipeline/sources/gather.py", "if parsed.needless:", "if False:"),
+    Mutant(
+        "zero_index.3",
+        PARSER,
+        "parts: list[str] = []\n",
+        "return text\n        parts: list[str] = []\n",
+    ),
+    Mutant(
+        "zero_index.5",
+        PARSER,
+        "parts: list[str] = []\n",
+        "return text\n        parts: list[str] = []\n",
+    ),
+    Mutant("zero_index.21", "papers/recipes/configs/extractor_paper.toml", "rank = 64", "rank = 8"),
+    Mutant(
+        "zero_index.21", "papers/recipes/configs/extractor_paper.toml", "warmup = 0", "warmup = 500"
+    ),
+    Mutant(
+        "zero_index.26", MEASURES, 'else "first" if taken[0] else "second"', 'else "first"', "llama"
+    ),
+    Mutant("zero_index.28", MEASURES, "np.argsort(-(self._vectors", "np.argsort((self._vectors"),
+    Mutant(
+        "zero_index.28", MEASURES, "range(-neighbours, neighbours + 1)", "range(0, neighbours + 1)"
+    ),
+    Mutant("zero_index.28", MEASURES, "count: int = 12", "count: int = 5"),
+    Mutant("zero_index.28", MEASURES, "size: int = 512", "size: int = 530"),
+    Mutant(
+        "htmlrag.44",
+        PROMPT,
+        "**HTML**: ```$html```\n**Question**: **$question**\n",
+        "**Question**: **$question**\n**HTML**: ```$html```\n",
+    ),
+    Mutant(
+        "htmlrag.48",
+        HTML,
+        "log_probabilities.astype(np.float32)",
+        "log_probabilities.astype(np.float32)[::-1]",
+        "llama",
+    ),
+    Mutant("htmlrag.50", LLAMA, "grow(sorted(paths))", "grow(paths)", "llama"),
+    Mutant(
+        "htmlrag.50",
+        LLAMA,
+        "grow(sorted(paths))",
+        "dict(sorted(grow(paths).items(), key=lambda own: len(own[0])))",
+        "llama",
+    ),
+    Mutant("htmlrag.52", HTML, "PROMPT_BUDGETS: Final = 2", "PROMPT_BUDGETS: Final = 4"),
+    Mutant(
+        "htmlrag.56",
+        MEASURES,
+        "normalised(answer) in [normalised(gold) for gold in golds]",
+        "any({*normalised(gold)} <= {*normalised(answer)} for gold in golds)",
+        "llama",
+    ),
+    Mutant("htmlrag.56", MEASURES, "* min(1.0, np.exp(1 - len(true) / len(said)))", "", "llama"),
+    Mutant("htmlrag.56", MEASURES, "float(any(f", "float(all(f", "llama"),
+    Mutant(
+        "raptor.63",
+        "papers/raptor/cluster.py",
+        "waiting.append(group)",
+        "clusters += _capped(layer, group, most=len(group))",
+        "papers",
+    ),
+    Mutant(
+        "raptor.65",
+        "papers/raptor/tree.py",
+        "summary_tokens: int = 130",
+        "summary_tokens: int = 400",
+    ),
+    Mutant(
+        "raptor.65",
+        "prompts/tree_summary.md",
+        "Keep as many of their key details as fit",
+        "Be short",
+    ),
+    Mutant(
+        "idms.75",
+        "papers/idms/idms.py",
+        "margins.append(float(answer[0]))",
+        "margins.append(float(answer[0]))\n            if gap == len(texts) - 3:\n                break",
+    ),
+    Mutant("idms.80", LLAMA, "model.n_tokens = shared\n", "model.n_tokens = shared = 0\n", "llama"),
+)
+
+
+def test_what_a_mutant_replaces_is_there_once() -> None:
+    counts = {
+        (one.path, one.text): (ROOT / one.path).read_text("utf-8").count(one.text)
+        for one in MUTANTS
+    }
+    assert {own for own, count in counts.items() if count != 1} == set()
+
+
+@pytest.fixture(scope="module")
+def house(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the checkout beside the data sets."""
+    copy = tmp_path_factory.mktemp("mutants") / "house"
+    skipped = shutil.ignore_patterns(".git", ".venv", ".*cache", "__pycache__", "build", "dist")
+    shutil.copytree(ROOT, copy, ignore=skipped)
+    if (ROOT.parent / "shared").exists():
+        (copy.parent / "shared").symlink_to((ROOT.parent / "shared").resolve())
+    return copy
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("mutant", MUTANTS, ids=lambda one: f"{one.row} {one.replacement[:30]}")
+def test_a_row_falls_where_it_is_not_done(mutant: Mutant, house: Path) -> None:
+    if mutant.extra:
+        need(mutant.extra)
+    path = house / mutant.path
+    source = path.read_text("utf-8")
+    path.write_text(source.replace(mutant.text, mutant.replacement), "utf-8")
+    try:
+        ran = subprocess.run(
+            [sys.executable, "-m", "papers", mutant.row],
+            cwd=house,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+    finally:
+        path.write_text(source, "utf-8")
+    if ": needs " not in ran.stdout:
+        assert f"FELL  {mutant.row} " in ran.stderr, ran.stdout + ran.stderr
