@@ -356,7 +356,8 @@ async def _(_: Bench) -> Outcome:
         range(120)
     )
     return differs(
-        f"{len(found)} clusters within the window, as of a literal loop, {again} times clustered again; by gmm and umap as printed, halved where that "
+        f"{len(found)} clusters within the window, as of a literal loop, "
+        f"{again} times clustered again; by gmm and umap as printed, halved where that "
         "changes nothing (there it never ends); kmeans halves"
     )
 

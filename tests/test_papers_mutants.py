@@ -13,6 +13,8 @@ from tests.support.extras import need
 
 
 class Mutant(NamedTuple):
+    """A replacement in a file, the row that must fall, and the extra that the row needs."""
+
     row: str
     path: str
     text: str
@@ -78,7 +80,7 @@ MUTANTS: Final = (
         "htmlrag.50",
         LLAMA,
         "grow(sorted(paths))",
-        "dict(sorted(grow(paths).items(), key=lambda own: len(own[0])))",
+        "dict(sorted(grow(paths).items(), key=lambda n: len(n[0])))",
         "llama",
     ),
     Mutant("htmlrag.52", HTML, "PROMPT_BUDGETS: Final = 2", "PROMPT_BUDGETS: Final = 4"),

@@ -56,6 +56,7 @@ def test_a_row_whose_check_cannot_fail_is_refused() -> None:
     assert 10_000 not in ROWS
 
 
+@pytest.mark.anyio
 async def test_a_row_of_any_fault_falls_and_the_rest_run(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
