@@ -714,7 +714,7 @@ async def _(bench: Bench) -> Outcome:
         assert " ".join(passages.split()) in " ".join(model.prompt.split())
     return differs(
         "with answer=True: at most 3 sentences of 200 characters, each with the passages that it names and checked "
-        "against them; the paper's generator is told to answer in detail, in Markdown"
+        "against them; the paper's prompt asks for details, in Markdown"
     )
 
 
