@@ -737,6 +737,15 @@ async def _(_: Bench) -> Outcome:
             await model.score_tree(said, own, among_siblings=True)
             for own in (paths, sorted(paths))
         ]
+        crossed = [
+            f"<html><div{a}><p{b}><b{c}>" for b in "12" for a in "12" for c in "12"
+        ]
+        apart, ordered = [
+            await model.score_tree(said, own, among_siblings=True)
+            for own in (crossed, sorted(crossed))
+        ]
+    assert apart.evaluated_tokens == ordered.evaluated_tokens
+    assert apart.evaluated_tokens <= apart.prefix_tokens + apart.tree_tokens
     assert other.evaluated_tokens <= found.evaluated_tokens
     walked = found.evaluated_tokens
     assert walked <= found.prefix_tokens + found.tree_tokens < found.whole_tokens / 2

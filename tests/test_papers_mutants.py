@@ -75,6 +75,7 @@ MUTANTS: Final = (
         "log_probabilities.astype(np.float32)[::-1]",
         "llama",
     ),
+    Mutant("htmlrag.50", LLAMA, "grow(sorted(paths))", "grow(paths)", "llama"),
     Mutant("htmlrag.52", HTML, "PROMPT_BUDGETS: Final = 2", "PROMPT_BUDGETS: Final = 4"),
     Mutant(
         "htmlrag.56",
