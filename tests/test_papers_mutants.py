@@ -153,5 +153,6 @@ def test_a_row_falls_where_it_is_not_done(mutant: Mutant, house: Path) -> None:
         )
     finally:
         path.write_text(source, "utf-8")
-    if ": needs " not in ran.stdout:
-        assert f"FELL  {mutant.row} " in ran.stderr, ran.stdout + ran.stderr
+    if ": needs " in ran.stdout:
+        pytest.skip(ran.stdout.strip())
+    assert f"FELL  {mutant.row} " in ran.stderr, ran.stdout + ran.stderr
