@@ -562,7 +562,7 @@ async def parse_requests(setup: Setup) -> list[MeasuredFigure]:
             setup.seconds,
             today=setup.today,
         )
-        taken.model.append(float(any(query.guessed for query in by_model.queries)))
+        taken.model.append(float(not by_model.fallback))
         for parsed, found, narrowed in (
             (by_rules, right.rules, recent.rules),
             (by_model, right.model, recent.model),
