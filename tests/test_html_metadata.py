@@ -1,5 +1,5 @@
-"""Dates of pages: what a page says of itself first, then trafilatura, and never a date out of
-running text."""
+"""Dates and authors of pages: what the markup states, or words that call a date the page's; never
+another date of the text."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from readers.html.document import read_document
 from readers.page import Page
 
 VISIBLE = (
-    '<html><body><article><p class="date">Published: 4 May 2021</p><p>The boat '
+    '<html><body><article><p class="date">Published: 2021-05-04</p><p>The boat '
     "sails.</p></article></body></html>"
 )
 
@@ -17,7 +17,7 @@ def published(html: str) -> str:
     return read_document(Page("http://a/", "http://a/", "", html, "text/html")).page.published
 
 
-def test_a_date_that_is_only_in_the_text_of_an_article_head_is_found() -> None:
+def test_a_date_that_the_text_calls_the_pages_is_found() -> None:
     assert published(VISIBLE) == "2021-05-04"
 
 
@@ -28,6 +28,18 @@ def test_the_metadata_of_the_page_comes_first() -> None:
 
 def test_a_page_without_a_date_has_none() -> None:
     assert published("<p>The boat sails at noon.</p>") == ""
+
+
+def test_a_date_of_an_example_a_listing_or_one_post_of_several_is_not_the_pages() -> None:
+    for text in (
+        "<pre>borg mount repo::server-2019-08-11 /mnt</pre>",
+        "<p>Assume that it is 2016-01-01.</p>",
+        "<pre>Build time: 2025-07-04 10:00</pre>",
+        "<p>Updated 2020-01-01</p><p>Updated 2021-01-01</p>",
+        "<article><p>By Ann Ray, 4 May 2021: a fine tool.</p></article>",
+    ):
+        page = read_document(Page("http://a/", "http://a/", "", text, "text/html")).page
+        assert (page.published, page.author) == ("", ""), text
 
 
 def test_no_date_is_taken_from_what_a_page_cites_or_lists() -> None:

@@ -11,6 +11,7 @@ ranking separates content from the rest."""
 
 import logging
 import re
+import threading
 from collections import Counter
 from collections.abc import Iterable, Sequence, Set
 from functools import cache
@@ -20,7 +21,6 @@ from typing import Final
 
 from pipeline.text.words import any_of, whole_words
 from pipeline.text.words import words as entries
-from readers.html.document import LXML, PARSER_FAILURES
 from readers.html.furniture import PROSE
 from readers.page import Block, Document
 from readers.tree import LABEL_WORDS, count_words, shape_of
@@ -55,6 +55,19 @@ _WORD: Final = re.compile(r"\w+")
 _PHRASE: Final = re.compile(r"\w+|#")
 """A word, or a number, of what headings say."""
 _TAG: Final = re.compile("<[^<>]*>")
+_LXML: Final = threading.Lock()
+"""trafilatura has one lxml parser for all threads, and two at once ended the process
+("free(): invalid pointer")."""
+_PARSER_FAILURES: Final = (
+    ValueError,
+    TypeError,
+    AttributeError,
+    LookupError,
+    RecursionError,
+    AssertionError,
+)
+"""What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments
+such as an svg root."""
 _log: Final = logging.getLogger("winnow.html")
 
 
@@ -254,9 +267,9 @@ def _extracted(html: str, url: str) -> str:
     from trafilatura import extract  # noqa: PLC0415
 
     try:
-        with LXML:
+        with _LXML:
             return extract(html) or ""
-    except PARSER_FAILURES as error:
+    except _PARSER_FAILURES as error:
         _log.info("trafilatura could not read the text of %s: %r", url, error)
         return ""
 

@@ -1,14 +1,12 @@
 """From a fetched page to a document: clean, cut into content units, fill in what the
 page says of itself.
 
-Title, author, date and language come from its meta elements, JSON-LD and bylines. Own
-code first: it reads the tree that cleaning has parsed anyway, at next to no cost.
-trafilatura is asked where that finds no date; the figures of both are in docs/log.md.
-Not for: fetching (`pipeline/fetch`), choosing what to keep (`pipeline/prune`)."""
+Title, author, date and language come from its meta elements, JSON-LD, bylines and
+elements of time, and a date from words that call it the page's: any other in the text
+may be anyone's (figures: docs/log.md). Not for: fetching (`pipeline/fetch`), choosing
+what to keep (`pipeline/prune`)."""
 
-import logging
 import re
-import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -79,17 +77,17 @@ def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
     root, unseen, waits, rows = (
         (Node("html"), 0, False, 0) if top is None else clean_parsed(top, most_nodes)
     )
-    # 2. Where the page gives no date, trafilatura is asked for all that it does not say of itself.
-    stated_page, base = page, page.final_url
+    # 2. What its markup states. A date or name that the text alone has may be anyone's.
+    base = page.final_url
     if top is not None and metadata is not None:
         if top.css_first("base") is not None:
             base = base_of(page.html, base)
-        stated_page, page = _filled(page, metadata, top)
+        page = _stated(page, metadata)
         if address := _next_page(top, base, page.final_url):
             page = replace(page, unread=f"its next page, {address}", rest=address)
     del top
     # 3. Next to nothing to see: what would its scripts have drawn?
-    about = _about(stated_page)
+    about = _about(page)
     text, blocks = content_blocks(root, about)
     notes = page.notes
     drawn = _drawn(page.html, blocks[len(about) :])
@@ -136,22 +134,14 @@ def _next_page(top: LexborNode, base: str, own: str) -> str:
     return address if is_further else ""
 
 
-def _filled(page: Page, metadata: "Metadata", top: LexborNode) -> tuple[Page, Page]:
-    """Return a page with author and date as it says them itself, and with all that is
-    found of it in its parsed root, which is cut for that."""
-    stated_page = replace(
+def _stated(page: Page, metadata: "Metadata") -> Page:
+    """Return a page with title, author, date and language as its markup states them;
+    what a file says of itself comes first."""
+    return replace(
         page,
+        title=page.title or metadata.title,
         author=page.author or metadata.author,
         published=page.published or metadata.published,
-    )
-    # In a text file or PDF any date of the text would be taken for its own.
-    is_undated = not stated_page.published and "html" in page.media_type
-    extracted = _found_metadata(stated_page, top) if is_undated else Metadata()
-    return stated_page, replace(
-        page,
-        title=page.title or metadata.title or extracted.title,
-        author=stated_page.author or extracted.author,
-        published=stated_page.published or extracted.published,
         language=page.language or metadata.language,
     )
 
@@ -230,40 +220,21 @@ _DATES: Final = (
 )
 _BYLINES: Final = (
     '[itemprop="author"] [itemprop="name"], [rel="author"], [itemprop="author"], '
-    'a[href*="/author/"], '
+    'a[href*="/author/"], [class~="author"], '
     '[class*="author-name"], [class*="author__name"], [class*="byline"] a, [class*="byline"]'
 )
 _ISO_DATE: Final = re.compile(r"\d{4}-\d{2}-\d{2}")
+_PRINTED_DATE: Final = re.compile(
+    r"\b(?:last\s+(?:modified|updated)|updated|published)(?:\s+on|:)?\s+(\d{4}-\d{2}-\d{2})",
+    re.IGNORECASE,
+)
+"""A date that the text itself calls the page's; a page that has two is undated."""
 _BY: Final = re.compile(
     r"^\s*(?:written\s+|posted\s+|published\s+)?by[:\s]+", re.IGNORECASE
 )
 _NO_NAME: Final = re.compile(
     r"https?://|@|\b(?:admin|editor|staff writer|unknown|guest)\b$|\d{3}", re.IGNORECASE
 )
-_OF_OTHERS: Final = (
-    "cite, table:has(th), .references, .reflist, .reference, .citation, .bibliography, "
-    "[role=doc-endnotes], "
-    "[role=doc-bibliography]"
-)
-METADATA_CHARACTERS: Final = 400_000
-"""Characters; trafilatura reads 2 to 4 MB a second, so a longer page would cost more
-than its opinion is worth."""
-_PAGE_YEAR: Final = re.compile(r"(?:19|20)\d\d(?<!\d\d\d\d\d)(?!\d)")
-"""A page without one has no date to find, and asking takes as long as reading it."""
-LXML: Final = threading.Lock()
-"""trafilatura has one lxml parser for all threads, and two at once ended the process
-("free(): invalid pointer")."""
-PARSER_FAILURES: Final = (
-    ValueError,
-    TypeError,
-    AttributeError,
-    LookupError,
-    RecursionError,
-    AssertionError,
-)
-"""What trafilatura raises on strange markup; AssertionError is lxml's own, on fragments
-such as an svg root."""
-_log: Final = logging.getLogger("winnow.html")
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,7 +361,10 @@ def _published(
             '[itemprop="datePublished"], time[datetime], time[pubdate]'
         )[:5]
     ]
-    return next((date for text in candidates if (date := _iso_date(text))), "")
+    if stated := next((day for text in candidates if (day := _iso_date(text))), ""):
+        return stated
+    printed = {*_PRINTED_DATE.findall(top.text(deep=True, separator=" "))}
+    return _iso_date(printed.pop()) if len(printed) == 1 else ""
 
 
 def _iso_date(text: str) -> str:
@@ -414,36 +388,3 @@ def _language(
         if isinstance(value, str)
     )
     return next((code for code in codes if re.fullmatch("[a-z]{2}", code)), "")
-
-
-def _found_metadata(page: Page, top: LexborNode) -> Metadata:
-    """Return title, author and date that trafilatura finds; empty where it fails, or the
-    page is undated or over `METADATA_CHARACTERS`.
-
-    Args:
-        page: The page, with the author that it names itself.
-        top: Its parsed root; what the page cites and lists is taken out of it.
-    """
-    html, url = page.html, page.final_url
-    if len(html) > METADATA_CHARACTERS or not _PAGE_YEAR.search(html):
-        return Metadata()
-    # Dates of what a page cites and lists are not its own: without this 41 of 71 Wikipedia pages
-    # took one, with it 3; of 102 other pages that do not say their date as many got the right one.
-    for node in top.css(_OF_OTHERS):
-        node.decompose()
-    # Half a second of imports that pages which say their own date never need.
-    from trafilatura.metadata import extract_metadata  # noqa: PLC0415
-
-    try:
-        with LXML:
-            extracted = extract_metadata(top.html or "", url, extensive=False)
-    except PARSER_FAILURES as error:
-        _log.info("trafilatura could not read the metadata of %s: %r", url, error)
-        return Metadata()
-    author = (extracted.author or "").replace("; ", ", ")
-    is_name = " " in author and len(author) <= LONGEST_AUTHOR
-    return Metadata(
-        title=extracted.title or "",
-        author=author if is_name else "",
-        published=_iso_date(extracted.date or ""),
-    )
