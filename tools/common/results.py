@@ -113,7 +113,7 @@ class Found(Quoted):
 
     answered: bool = Field(description="Whether the passages answer the question")
     verdict: str = Field(
-        description="answered; unsure: the nearest passages, which may not answer; none: nothing near, and all was read"
+        description="answered; unsure: the nearest passages, which may not answer; none: nothing near in what was read"
     )
     reason: str
     confidence: float = Field(description="0..1")
