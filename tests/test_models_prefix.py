@@ -65,16 +65,19 @@ async def test_a_prompt_that_is_the_beginning_of_the_one_before_is_read_again_at
 async def test_a_prompt_that_goes_the_way_of_the_last_path_finds_it_evaluated(
     stories: LlamaGenerator, weights: Path
 ) -> None:
-    along = " She went to the park. It was a big park"
-    first = await stories.score_tree(STORY, [" He ran home.", f"{along}. She saw"])
-    longer = await stories.score_tree(STORY + along, [" with", " and"])
-    assert longer.evaluated_tokens <= 2 < first.tree_tokens
-    assert (
-        np.abs(
-            longer.log_probabilities - plain_scores(weights, STORY + along, [" with", " and"])
-        ).max()
-        < 1e-3
-    )
+    paths = [" He ran home. He was happy", " She went to the park. It was a big park"]
+    evaluated = []
+    for along in paths:  # which of them is the last is the tree's order
+        first = await stories.score_tree(STORY, [f"{path}. They saw" for path in paths])
+        longer = await stories.score_tree(STORY + along, [" with", " and"])
+        evaluated.append(longer.evaluated_tokens)
+        assert (
+            np.abs(
+                longer.log_probabilities - plain_scores(weights, STORY + along, [" with", " and"])
+            ).max()
+            < 1e-3
+        )
+    assert min(evaluated) <= 2 < first.tree_tokens
 
 
 async def test_a_growing_text_is_not_read_again_where_a_token_spans_the_lines(

@@ -221,7 +221,8 @@ class PassageMaker:
         block, after = self._blocks[row], self._blocks[following]
         if following == row + 1 and self._sections[row] == self._sections[following]:
             return one_position(block.place, after.place) is not None
-        return bool(block.header) and _container(block) == _container(after)
+        # The header row itself has none above it.
+        return bool(after.header) and _container(block) == _container(after)
 
     def _numbered_sections(self) -> list[int]:
         """Return the number of the section of each unit [units]; a section begins at a

@@ -15,11 +15,12 @@ TWICE: Final = 0.03
 """Most of the words that a model may read a second time."""
 RUN: Final = 8
 """Words in a row that count as read before; labels, names and addresses are shorter."""
-_ASIDE: Final = re.compile(r"\\[nt]|\w+://[^\s\"]+|#:~:text=[^\s\"]+")
+_ASIDE: Final = re.compile(r"\\[nt]|\w+://[^\s\"]+|#:~:text=[^\s\"]+|\"\w+\":")
 
 
 def runs_of(text: str) -> list[tuple[str, ...]]:
-    """Return each run of `RUN` words. Addresses are names, which a citation says each time."""
+    """Return each run of `RUN` words. Addresses are names, which a citation says each time,
+    as names of fields are."""
     words = re.findall(r"\w+", _ASIDE.sub(" ", text).casefold())
     return [tuple(words[place : place + RUN]) for place in range(len(words) - RUN + 1)]
 
