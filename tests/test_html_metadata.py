@@ -54,10 +54,11 @@ def test_no_date_is_taken_from_what_a_page_cites_or_lists() -> None:
 
 def test_no_date_is_taken_out_of_a_text_file(tmp_path: Path) -> None:
     note = tmp_path / "note.txt"
-    note.write_text(
-        "Meeting notes\n\nPublished: 4 May 2021, the boat was repaired.\n", encoding="utf-8"
-    )
-    assert read_document(read_file(note, roots=[tmp_path])).page.published == ""
+    for date in ("4 May 2021", "2021-05-04"):
+        note.write_text(
+            f"Meeting notes\n\nPublished: {date}, the boat was repaired.\n", encoding="utf-8"
+        )
+        assert read_document(read_file(note, roots=[tmp_path])).page.published == ""
 
 
 def test_an_author_and_a_title_are_found_where_the_page_names_them_only_in_print() -> None:

@@ -82,7 +82,7 @@ def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
     if top is not None and metadata is not None:
         if top.css_first("base") is not None:
             base = base_of(page.html, base)
-        page = _stated(page, metadata)
+        page = _stated(page, metadata, top)
         if address := _next_page(top, base, page.final_url):
             page = replace(page, unread=f"its next page, {address}", rest=address)
     del top
@@ -134,14 +134,18 @@ def _next_page(top: LexborNode, base: str, own: str) -> str:
     return address if is_further else ""
 
 
-def _stated(page: Page, metadata: "Metadata") -> Page:
-    """Return a page with title, author, date and language as its markup states them;
-    what a file says of itself comes first."""
+def _stated(page: Page, metadata: "Metadata", top: LexborNode) -> Page:
+    """Return a page with title, author, date and language as its markup states them, or
+    its text the date; what a file says of itself comes first."""
+    published = page.published or metadata.published
+    # In a text file or PDF such a date may be of anything that it is about.
+    if not published and "html" in page.media_type:
+        published = _printed_date(top)
     return replace(
         page,
         title=page.title or metadata.title,
         author=page.author or metadata.author,
-        published=page.published or metadata.published,
+        published=published,
         language=page.language or metadata.language,
     )
 
@@ -361,8 +365,11 @@ def _published(
             '[itemprop="datePublished"], time[datetime], time[pubdate]'
         )[:5]
     ]
-    if stated := next((day for text in candidates if (day := _iso_date(text))), ""):
-        return stated
+    return next((day for text in candidates if (day := _iso_date(text))), "")
+
+
+def _printed_date(top: LexborNode) -> str:
+    """Return the date that a page's text calls the page's; "" for none, and for two."""
     printed = {*_PRINTED_DATE.findall(top.text(deep=True, separator=" "))}
     return _iso_date(printed.pop()) if len(printed) == 1 else ""
 
