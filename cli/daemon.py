@@ -2,9 +2,10 @@
 
 Not for: serving (`server/daemon/serve.py`)."""
 
+import argparse
 import socket
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +30,7 @@ def daemon_rows() -> dict[str, str]:
     return rows or {"daemon": "none runs"}
 
 
-def stop_daemons() -> int:
+def stop_daemons(_: argparse.Namespace, __: Mapping[str, str]) -> int:
     """Have each daemon of this user finish its calls and end; return the exit code."""
     for path, link in _daemons():
         with link:
@@ -40,7 +41,7 @@ def stop_daemons() -> int:
     return OK
 
 
-def print_logs() -> int:
+def print_logs(_: argparse.Namespace, __: Mapping[str, str]) -> int:
     """Print the logs of the daemons that run, or did not end by themselves; return the
     exit code."""
     for path in _sockets():

@@ -4,7 +4,6 @@ Not for: deciding which converter reads a body (`readers/convert.py`).
 """
 
 import html
-import importlib.util
 import re
 import struct
 import sys
@@ -17,8 +16,8 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
+from extra import lacking
 from readers.ledger import Ledger
-from seams import optional
 
 if sys.platform != "win32":  # which has no such limits
     import resource
@@ -153,10 +152,7 @@ def placed(content: str, position: str, *, tag: str = "section") -> str:
 def can_recognise() -> bool:
     """Return whether the text of images is read: by `readers/media`, with the extra
     `ocr`."""
-    return (
-        optional("readers.media.scan", "read_scan") is not None
-        and importlib.util.find_spec("rapidocr") is not None
-    )
+    return not lacking("ocr")
 
 
 @contextmanager

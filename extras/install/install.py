@@ -96,7 +96,7 @@ def uninstall(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     undo = {"scope": "user", "undo": True, "dry_run": False, "folder": None}
     for name in filter(_entry_in, CLIENTS):
         install(argparse.Namespace(client=name, yes=args.yes, **undo), {})
-    stop_daemons()
+    stop_daemons(args, overrides)
     for path in (read_settings({}, {}).cache, folder_list()):
         if path.exists() and (args.yes or _agreed(f"Delete {path}?")):
             shutil.rmtree(path) if path.is_dir() else path.unlink()
