@@ -13,9 +13,8 @@ import hashlib
 import logging
 import operator
 import sqlite3
-import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -112,7 +111,7 @@ class FolderProvider:
         self._files = files or Files(self._roots, max_bytes=file_bytes)
         self._embedder = embedder
         self._index: WordIndex | None = None
-        self._lock = threading.Lock()
+        self._looking = anyio.Lock()
         self._looked = 0.0
         self._folders = Folders(self._roots, file_bytes=file_bytes)
         self._listing = Listing()
@@ -175,7 +174,7 @@ class FolderProvider:
         self._asked = anyio.current_time()
         try:
             # 1. What is there, and what of it is new; count that as far as there is time
-            await in_thread(self._look_around, time.monotonic())
+            await self._look_around()
             await self._catch_up(self._patience)
             # 2. Find the files; where there is none yet, count on for longer
             files, has_words = await self._find(query.question, language, limit)
@@ -235,7 +234,7 @@ class FolderProvider:
         memory does."""
         self._waiting += 1  # so that nothing rests
         try:
-            await in_thread(self._look_around, time.monotonic())
+            await self._look_around()
             await self._count_all()
             while await self._embed((), BATCH):
                 pass
@@ -249,7 +248,7 @@ class FolderProvider:
         Raises `sqlite3.Error` where an index in memory fails."""
         try:
             if look:
-                await in_thread(self._look_around, time.monotonic())
+                await self._look_around()
             return await in_thread(self._status)
         except sqlite3.Error as error:
             if not self._do_without(error):
@@ -271,41 +270,52 @@ class FolderProvider:
         """Seconds that the running call waits for new files."""
         return min(self._seconds, WAIT_SHARE * time_left())
 
-    def _look_around(self, began: float) -> None:
+    async def _look_around(self) -> None:
         """List the folders, forget what is gone, and note what is to be counted.
 
-        Nothing is done where a look began after `came`: parallel queries share one."""
-        with self._lock:
-            if self._looked > began:
+        Nothing is done where a look began after the call: parallel queries share one."""
+        came = time.monotonic()
+        async with self._looking:
+            if self._looked > came:
                 return
             self._looked = time.monotonic()
-            index = self._opened()
-            listing = self._folders.look()
-            compared = (index, index.version, listing)
-            if compared == self._compared and listing is self._listing:
-                return
-            self._listing = listing
-            self._listed = frozenset(stamp.path for stamp in listing.files)
-            stamps = index.stamps()
-            # A drive that is away for a while comes back with its files.
-            if not listing.missing:
-                forgotten = {stamp.path for stamp in stamps} - self._listed
-                index.forget(forgotten)
-            new = [stamp for stamp in listing.files if stamps.get(stamp) != 0]
-            parsed = {stamp for stamp in new if ending_of(stamp.path) in CONVERTED}
-            self._plain = [stamp for stamp in reversed(new) if stamp not in parsed]
-            # What is quick comes first, then what is to be recognised, last what is read
-            # by its first pages already.
-            self._parsed = sorted(
-                parsed - self._converting,
-                key=lambda stamp: (
-                    stamp not in stamps,
-                    ending_of(stamp.path) not in IMAGES,
-                    -stamp.size,
-                    stamp.path,
-                ),
-            )
-            self._compared = compared
+            compared, stamps = await in_thread(self._list)
+            if compared != self._compared:
+                # Not in a thread: what is counted meanwhile leaves and joins the queues.
+                self._queue(stamps)
+                self._compared = compared
+
+    def _list(self) -> tuple[tuple[object, ...], dict[FileStamp, int]]:
+        """Return what tells one state of the folders and the index from another, and the
+        files in the index with their pages, empty in the same state as before."""
+        index = self._opened()
+        listing = self._folders.look()
+        compared = (index, index.version, listing)
+        if compared == self._compared:
+            return compared, {}
+        self._listing = listing
+        self._listed = frozenset(stamp.path for stamp in listing.files)
+        stamps = index.stamps()
+        # A drive that is away for a while comes back with its files.
+        if not listing.missing:
+            index.forget({stamp.path for stamp in stamps} - self._listed)
+        return compared, stamps
+
+    def _queue(self, stamps: Mapping[FileStamp, int]) -> None:
+        new = [stamp for stamp in self._listing.files if stamps.get(stamp) != 0]
+        parsed = {stamp for stamp in new if ending_of(stamp.path) in CONVERTED}
+        self._plain = [stamp for stamp in reversed(new) if stamp not in parsed]
+        # What is quick comes first, then what is to be recognised, last what is read
+        # by its first pages already.
+        self._parsed = sorted(
+            parsed - self._converting,
+            key=lambda stamp: (
+                stamp not in stamps,
+                ending_of(stamp.path) not in IMAGES,
+                -stamp.size,
+                stamp.path,
+            ),
+        )
 
     def _opened(self) -> WordIndex:
         """The index; one that cannot be used on disk is held in memory."""
