@@ -9,7 +9,7 @@ python-docx, openpyxl, python-pptx, ReportLab, FPDF, pandoc write files from a f
 random parts each (tables, notes, comments, charts, fields, merged cells …), LibreOffice
 saves some of them once more. Each word is made of syllables and is in its file once;
 what is hidden must not come out. Not for: where words are, or questions about them
-(`bench/formats.py`)."""
+(`tests/test_read_formats.py`)."""
 
 import argparse
 import io
@@ -26,9 +26,9 @@ from pathlib import Path
 from random import Random
 from typing import Any, Final
 
-from bench.formats import office, run, runs
 from readers.convert import Raw, to_page
 from readers.html.document import read_document
+from tests.support.made_files import office, run, runs
 
 FEW, MANY = 100, 300
 PARTS: Final = (2, 5)

@@ -1,7 +1,7 @@
 """Questions with known answers, and the documents that they are asked of.
 
 A folder holds `questions.jsonl` and `library/` (`bench/eval.py` says in which form).
-Not for: other data sets (`bench/sources.py`)."""
+Not for: other data sets."""
 
 import json
 from collections.abc import Sequence

@@ -8,7 +8,6 @@ Not for: the figures (`bench/mcp_ends.py`), or answers as an SDK's client sees t
 import http.client
 import json
 import os
-import select
 import signal
 import socket
 import subprocess
@@ -34,17 +33,6 @@ HELLO: Final[dict[str, Any]] = {
     "capabilities": {},
     "clientInfo": {"name": "bench", "version": "0"},
 }
-
-
-PARENT: Final = """
-import subprocess, sys
-server = subprocess.Popen([sys.executable, "-m", "server"], stdin=subprocess.PIPE)
-sys.stdout.write(f"{server.pid}\\n")
-sys.stdout.flush()
-for line in sys.stdin.buffer:
-    server.stdin.write(line)
-    server.stdin.flush()
-"""
 
 
 @dataclass(slots=True)
@@ -82,27 +70,6 @@ def served(transport: str, cache: Path, **settings: str) -> Iterator[Served]:
             yield Served(process, process.pid, port, cache, began)
         finally:
             end_all(tree(process.pid))
-
-
-@contextmanager
-def served_by_parent(cache: Path, **settings: str) -> Iterator[Served]:
-    """Start a server on stdio below a process that only passes messages on to it, so
-    that this one can be killed."""
-    began = time.perf_counter()
-    with subprocess.Popen(  # noqa: S603  as above
-        [sys.executable, "-c", PARENT],
-        cwd=ROOT,
-        env=environment(cache, **settings),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        assert process.stdout is not None
-        pid = int(process.stdout.readline())
-        try:
-            yield Served(process, pid, 0, cache, began)
-        finally:
-            end_all([*tree(process.pid), *tree(pid)])
 
 
 def environment(cache: Path, **settings: str) -> dict[str, str]:
@@ -203,12 +170,6 @@ def answer_of(
         if message.get("id") == number:
             return message
     raise SystemExit(f"no answer to request {number}")
-
-
-def has_answered(server: Served) -> bool:
-    """Whether something is based on a server's stdout that was not read."""
-    assert server.process.stdout is not None
-    return bool(select.select([server.process.stdout], [], [], 0)[0])
 
 
 def tree(pid: int) -> list[int]:

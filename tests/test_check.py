@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from mcp_types import CallToolResult
 
-from bench.providers import SCHOLARLY
 from extras.drafts.check import check as check_all
 from extras.drafts.draft import read_draft
 from pipeline.reading.relevance import Blend
@@ -19,6 +18,7 @@ from readers.page import Failure, Page
 from tests.support import LIBRARY, Clock, Connect, Site, data_of, text_of
 from tests.support.commands import winnow
 from tests.support.model_server import loopback_client
+from tests.support.providers import SCHOLARLY
 
 pytestmark = pytest.mark.anyio
 

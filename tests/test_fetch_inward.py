@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from bench.sources import QUESTION, TAVILY, json_reply, web, winnow
 from cache.store import open_stores
 from errors import AddressRefused
 from pipeline.fetch.address import names_inside
@@ -14,6 +13,7 @@ from pipeline.fetch.client import open_fetcher
 from pipeline.fetch.limits import FetchLimits
 from tests.support import Site
 from tests.support.inward import FORMS, TARGETS, both
+from tests.support.simulated_web import QUESTION, TAVILY, json_reply, web, winnow
 from tests.support.web_site import Reply
 
 pytestmark = pytest.mark.anyio

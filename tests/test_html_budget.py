@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.html_budgets import mutated, nests, one_case
 from bench.html_questions import pages
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import UNASKED
@@ -19,6 +18,7 @@ from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from readers.html.document import read_document
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
+from tests.support.html_budgets import mutated, nests, one_case
 from tests.support.pages import document
 
 pytestmark = pytest.mark.anyio

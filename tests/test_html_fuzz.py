@@ -4,10 +4,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bench.html_fuzz import FRAGMENTS, SPLINTERS, cases, examine, seeds
+from tests.support.html_fuzz import FRAGMENTS, SPLINTERS, cases, examine, seeds
 
 CASES = 600
-"""Cases of the test run; `python -m bench.html_fuzz 20000` is the long form."""
 
 
 @pytest.mark.slow

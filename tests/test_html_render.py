@@ -7,11 +7,11 @@ from collections import Counter
 import pytest
 from markdown_it import MarkdownIt
 
-from bench.html_budgets import nests
 from pipeline.evidence.forms import Form
 from pipeline.evidence.render import Kept, Style, render
 from readers.html.document import read_document
 from readers.page import Document, Page
+from tests.support.html_budgets import nests
 
 FORMS: tuple[Form, ...] = ("html", "markdown", "text")
 

@@ -10,7 +10,6 @@ from urllib.parse import unquote
 
 import pytest
 
-from bench import formats
 from errors import SourceUnreadable
 from extras.transcript import SILENT
 from pipeline.document.cite import cite
@@ -18,7 +17,7 @@ from pipeline.fetch.files import read_file
 from readers.convert import Raw, to_page
 from readers.html.document import read_document
 from readers.page import Document, Page
-from tests.support import Connect, text_of
+from tests.support import Connect, made_files, text_of
 from tests.support.hostile_files import HOSTILE, eml, epub, odf, pptx, read_all, shape, xlsx
 from tests.support.web_site import Reply, open_local, open_site
 
@@ -246,21 +245,23 @@ def test_no_page_and_no_chapter_can_say_that_it_is_at_another_place() -> None:
 def test_hostile_files_of_every_format_end_typed_within_seconds_and_memory() -> None:
     found = {spent.name: spent for spent in read_all()}
     assert set(found) == set(HOSTILE)
-    assert [one for one in found.values() if one.megabytes > formats.MEGABYTES] == []
+    assert [one for one in found.values() if one.megabytes > made_files.MEGABYTES] == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("form", list(formats.FORMATS))
+@pytest.mark.parametrize("form", list(made_files.FORMATS))
 def test_files_that_other_programs_made_are_read_whole_and_each_thing_has_its_place(
     form: str, tmp_path: Path
 ) -> None:
-    if missing := formats.lacking(form):
+    if missing := made_files.lacking(form):
         pytest.skip(f"{missing}, which makes such files, does not run here")
-    for made in formats.FORMATS[form](tmp_path)[:2]:
+    for made in made_files.FORMATS[form](tmp_path)[:2]:
         document = read_document(read_file(made.path, roots=[tmp_path]))
         for thing, where in zip(made.things, made.places, strict=True):
             start = document.text.casefold().rindex(thing.name.casefold())
-            assert formats.leads_to(where, f"{cite(document, start, start + len(thing.name))} "), (
+            assert made_files.leads_to(
+                where, f"{cite(document, start, start + len(thing.name))} "
+            ), (
                 thing,
                 where,
             )

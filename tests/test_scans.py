@@ -27,7 +27,7 @@ from tests.support.pdf import make_pdf
 
 need("ocr")
 
-from bench.ocr import cost, ended, png  # noqa: E402  Pillow comes with the extra
+from tests.support.hostile_scans import cost, ended, png  # noqa: E402  Pillow comes with the extra
 from tests.support.scans import FONTS, UNKNOWN, as_bytes, printed  # noqa: E402  as above
 
 if not all(path.exists() for path in FONTS.values()):

@@ -6,13 +6,24 @@ from pathlib import Path
 
 import pytest
 
-from bench.providers import Reply
-from bench.sources import QUESTION, TAVILY, fresh, json_reply, web, winnow
 from errors import UsageError
 from server.settings import read_settings
 from tests.support import LIBRARY
 from tests.support.pdf import make_pdf
+from tests.support.providers import Reply
+from tests.support.simulated_web import QUESTION, TAVILY, json_reply, web, winnow
 from tests.test_search_scholarly import OPENALEX
+
+WIKIPEDIA = {
+    "query": {
+        "search": [
+            {
+                "title": "Lake Orvane",
+                "snippet": "Lake Orvane is 213 metres deep, the deepest of all.",
+            }
+        ]
+    }
+}
 
 
 @pytest.mark.parametrize("search", ["none,wikipedia", "auto,folder", "academia"])
@@ -27,9 +38,39 @@ def test_an_address_to_be_reached_at_is_checked_and_not_shown() -> None:
         read_settings({"keys": "contact=ann@"}, {})
 
 
+BUSY = Reply(429, json.dumps({"detail": {"error": "Too many requests."}}).encode())
+
+
 @pytest.mark.slow
-def test_a_fresh_machine_searches_and_answers_and_says_that_it_does_so_without_a_key() -> None:
-    assert fresh() == []
+@pytest.mark.parametrize(
+    ("answers", "asked"),
+    [
+        ({"api.tavily.com": json_reply(TAVILY)}, ["api.tavily.com"]),
+        (
+            {"api.tavily.com": BUSY, "en.wikipedia.org": json_reply(WIKIPEDIA)},
+            ["api.tavily.com", "en.wikipedia.org"],
+        ),
+    ],
+    ids=["the first answers", "a busy one falls to the next"],
+)
+def test_a_fresh_machine_searches_and_says_that_it_does_so_without_a_key(
+    answers: dict[str, Reply], asked: list[str]
+) -> None:
+    with web(answers) as state:
+        run = winnow(state, "research", QUESTION)
+    assert run.returncode == 0, run.stderr
+    assert "213 metres" in run.stdout
+    assert "keyless ones were used" in run.stdout
+    assert list(dict.fromkeys(state.asked)) == asked
+
+
+@pytest.mark.slow
+def test_a_fresh_machine_whose_providers_all_fail_names_each_with_its_failure() -> None:
+    with web({}) as state:
+        run = winnow(state, "research", QUESTION)
+    assert run.returncode != 0
+    for provider in ("tavily-keyless", "wikipedia"):
+        assert f"{provider}: bad_response" in run.stdout + run.stderr
 
 
 @pytest.mark.slow

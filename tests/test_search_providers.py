@@ -13,7 +13,17 @@ import anyio
 import httpx2
 import pytest
 
-from bench.providers import (
+from cache.store import Store
+from errors import SearchFailed, UsageError
+from pipeline.search.chain import Chain
+from pipeline.search.metasearch import Metasearch
+from pipeline.search.providers.wikipedia import WIKIPEDIA as ARTICLES
+from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
+from pipeline.search.web_api import WebApi, retry_after
+from server.settings import read_settings
+from tests.support import Clock, Connect, Site, data_of, text_of
+from tests.support.model_server import loopback_client
+from tests.support.providers import (
     AWAY,
     KEY,
     MAKERS,
@@ -26,16 +36,6 @@ from bench.providers import (
     fault_table,
     loopback,
 )
-from cache.store import Store
-from errors import SearchFailed, UsageError
-from pipeline.search.chain import Chain
-from pipeline.search.metasearch import Metasearch
-from pipeline.search.providers.wikipedia import WIKIPEDIA as ARTICLES
-from pipeline.search.query import SearchOutcome, SearchQuery, SearchStatus
-from pipeline.search.web_api import WebApi, retry_after
-from server.settings import read_settings
-from tests.support import Clock, Connect, Site, data_of, text_of
-from tests.support.model_server import loopback_client
 from tests.support.search import ask_once
 
 BRAVE = {

@@ -12,7 +12,6 @@ import anyio
 import httpx2
 import pytest
 
-from bench.providers import OWN, SCHOLARLY, SERVICES, SHARED, Loopback, Reply, loopback
 from pipeline.question.question import Question
 from pipeline.search.chain import Chain, Findings
 from pipeline.search.parse import parse_request
@@ -20,6 +19,7 @@ from pipeline.search.query import SearchOutcome, SearchQuery
 from pipeline.search.web_api import WebApi
 from tests.support import Clock
 from tests.support.model_server import loopback_client
+from tests.support.providers import OWN, SCHOLARLY, SERVICES, SHARED, Loopback, Reply, loopback
 from tests.support.search import ask_once
 from tests.support.waiting import until
 from tests.test_search_providers import sent

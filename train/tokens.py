@@ -3,12 +3,11 @@ cl100k_base by rank.
 
     python -m train.tokens
 
-It needs the package bpe-openai, which holds them; `python -m bench.tokens --models`
-measures the counter."""
+It needs the package bpe-openai, which holds them."""
 
+import importlib
 import lzma
 
-from bench.tokens import tokenizer
 from pipeline.text.tokens import PARTED, TOKENS_FILE
 
 RANKED = 100_256
@@ -18,7 +17,7 @@ of a text."""
 
 def main() -> None:
     """Write the table."""
-    model = tokenizer("cl100k_base")
+    model = importlib.import_module("bpe_openai").get_encoding("cl100k_base")
     parted = PARTED.encode(errors="surrogateescape")
     tokens = [model.decode_single_token_bytes(token) for token in range(RANKED)]
     tokens.remove(parted)

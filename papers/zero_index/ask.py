@@ -70,8 +70,8 @@ class Room(NamedTuple):
     spare: int = 400
     """Tokens of the context kept for the instructions, the request and the answer."""
     own_tokens: float = 1.4
-    """Most tokens of a model for one of our counter's, on the texts of bench/tokens.py,
-    with some to spare."""
+    """Most tokens of a model for one of our counter's, on texts of
+    twelve kinds, with some to spare."""
 
 
 ROOM: Final = Room()

@@ -1,8 +1,6 @@
 """Small pages of today's shapes with the text that a person sees, once all that opens is open.
 
-`tests/test_html_today.py` reads them; `bench/html_lost.py` holds the same expectations against
-Chromium. Marks that plain text needs (`^`, `|`, `~~`, `[x]`) are ours; letters and digits are
-Chromium's, but for those of `APART`.
+Marks that plain text needs (`^`, `|`, `~~`, `[x]`) are ours.
 """
 
 from typing import Final
@@ -318,11 +316,3 @@ PAGES: Final[dict[str, tuple[str, str]]] = {
         "Call f(a, b) and Ctrl+C.",
     ),
 }
-APART: Final = frozenset({
-    "time without text", "stars", "an image", "tasks",
-    "a title of a drawing", "marks in cells", "a drawing's title", "a listing with a "
-    "button",
-    "numbers beside a listing",
-})  # fmt: skip
-"""Pages that read otherwise on purpose: what Chromium draws without text, and what copying a
-listing leaves out."""

@@ -1,25 +1,14 @@
-"""Files of every format, made by other programs, asked for what is known to be in
-them, and where.
+"""Files of every format, made by other programs, with what is known to be in them, and where.
 
-    python -m bench.formats              shown at 512 tokens by `extract_relevant`, beside the naive way; links' places
-    python -m bench.formats --misses     and what was shown instead
-    python -m bench.formats --hostile    bombs, loops, cut and misnamed files only: processor time and memory of each
-    python -m bench.formats --check      exit code 1 where a bar falls short
+pandoc writes DOCX, ODT, RTF, EPUB, PPTX and notebooks, LibreOffice workbooks and OpenDocument's slides, git and
+Python's `email` mail. Not for: scans, pages of the web."""
 
-pandoc writes DOCX, ODT, RTF, EPUB, PPTX and notebooks, LibreOffice workbooks and
-OpenDocument's slides, git and Python's `email` mail. The naive way is a sum of BM25 and
-cosine over chunks of the text that pandoc, LibreOffice or Python extract. Not for:
-scans, pages of the web."""
-
-import argparse
 import csv
 import json
 import mailbox
 import re
 import shutil
 import subprocess
-import sys
-import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from email.message import EmailMessage
@@ -29,26 +18,10 @@ from random import Random
 from typing import Final
 from xml.sax.saxutils import escape
 
-import anyio
-from mcp import Client
-from mcp_types import TextContent
-
-from bench.run import CACHE_BYTES, Baselines
-from bench.sets import Asked, QuestionSet
-from cache.store import open_stores
-from models.onnx import OnnxEmbedder
-from pipeline.cached_models import CachedEmbedder
 from pipeline.document.cite import position_name
-from server.app import build_server
-from server.settings import read_settings
-from tests.support.hostile_files import HOSTILE, read_all
 
-TOKENS: Final = 512
-BAR: Final = 0.90
 FILES: Final = 9
 """Of each format."""
-NEAR: Final = 250
-"""Characters."""
 SPOKEN: Final = 7
 """Seconds from the beginning of a thing's first sentence to that of its second."""
 MEGABYTES: Final = 100
@@ -156,9 +129,7 @@ class Made:
 def things(seed: str, count: int) -> list[Thing]:
     """Return distinct things, the same for the same seed."""
     draw = Random(seed)
-    names = draw.sample(
-        [f"{kind} of {place}" for place in _PLACES for kind in _KINDS], count
-    )
+    names = draw.sample([f"{kind} of {place}" for place in _PLACES for kind in _KINDS], count)
     return [
         Thing(
             name,
@@ -174,7 +145,7 @@ def things(seed: str, count: int) -> list[Thing]:
 
 def run(*command: str, stdin: str = "") -> str:
     """Run a program and return what it writes; raises where it fails."""
-    done = subprocess.run(  # noqa: S603  programs of this bench
+    done = subprocess.run(
         command, input=stdin, capture_output=True, text=True, check=True, timeout=300
     )
     return done.stdout
@@ -186,9 +157,7 @@ def runs(program: str) -> bool:
     installed and cannot start makes no files."""
     if shutil.which(program) is None:
         return False
-    asked = subprocess.run(  # noqa: S603  programs of this bench
-        (program, "--version"), capture_output=True, check=False, timeout=300
-    )
+    asked = subprocess.run((program, "--version"), capture_output=True, check=False, timeout=300)
     return asked.returncode == 0
 
 
@@ -223,8 +192,7 @@ def by_pandoc(form: str) -> Callable[[Path], list[Made]]:
             for place, chapter in enumerate(chapters, start=1):
                 text += f"# Part {place}\n\n"
                 text += "".join(
-                    f"## {one.name.capitalize()}\n\n{' '.join(one.said)}\n\n"
-                    for one in chapter
+                    f"## {one.name.capitalize()}\n\n{' '.join(one.said)}\n\n" for one in chapter
                 )
             path = folder / f"{number}.{form}"
             run(
@@ -238,10 +206,7 @@ def by_pandoc(form: str) -> Callable[[Path], list[Made]]:
                 str(path),
                 stdin=text,
             )
-            places = [
-                f"chapter={place // 4 + 2}" if form == "epub" else ""
-                for place in range(24)
-            ]
+            places = [f"chapter={place // 4 + 2}" if form == "epub" else "" for place in range(24)]
             made.append(
                 Made(
                     path,
@@ -269,11 +234,7 @@ def notebooks(folder: Path) -> list[Made]:
                 )
                 continue
             program = f"```python\nreport({json.dumps(one.name)})\n```\n"
-            printed = (
-                "::: {.output .stream .stdout}\n```\n"
-                + "\n".join(one.said)
-                + "\n```\n:::\n"
-            )
+            printed = "::: {.output .stream .stdout}\n```\n" + "\n".join(one.said) + "\n```\n:::\n"
             cells.append(f"::: {{.cell .code}}\n{program}\n{printed}:::\n")
         path = folder / f"{number}.ipynb"
         run(
@@ -287,9 +248,7 @@ def notebooks(folder: Path) -> list[Made]:
             stdin="\n".join(cells),
         )
         dump = run("pandoc", "-t", "plain", "--wrap=none", str(path))
-        made.append(
-            Made(path, reported, [f"cell={place}" for place in range(1, 21)], dump)
-        )
+        made.append(Made(path, reported, [f"cell={place}" for place in range(1, 21)], dump))
     return made
 
 
@@ -328,9 +287,7 @@ def slides(folder: Path) -> list[Made]:
             str(path),
             stdin=text,
         )
-        made.append(
-            Made(path, reported, [f"slide={place}" for place in range(2, 20)], text)
-        )
+        made.append(Made(path, reported, [f"slide={place}" for place in range(2, 20)], text))
     return made
 
 
@@ -340,10 +297,7 @@ def odp(folder: Path) -> list[Made]:
     inner.mkdir()
     made = slides(inner)
     office("odp", folder, [one.path for one in made])
-    return [
-        Made(folder / f"{one.path.stem}.odp", one.things, one.places, one.dump)
-        for one in made
-    ]
+    return [Made(folder / f"{one.path.stem}.odp", one.things, one.places, one.dump) for one in made]
 
 
 _HEADER: Final = ("Name", "Built", "Maker", "Repair cost", "Material")
@@ -412,9 +366,7 @@ def _flat_cell(value: str) -> str:
         if value.isdigit()
         else 'office:value-type="string"'
     )
-    return (
-        f"<table:table-cell {kind}><text:p>{escape(value)}</text:p></table:table-cell>"
-    )
+    return f"<table:table-cell {kind}><text:p>{escape(value)}</text:p></table:table-cell>"
 
 
 def tables(folder: Path) -> list[Made]:
@@ -573,9 +525,7 @@ FORMATS: Final[dict[str, Callable[[Path], list[Made]]]] = {
     **{form: subtitles(form) for form in ("srt", "vtt")},
 }
 NEEDS: Final = {
-    **dict.fromkeys(
-        ("docx", "odt", "rtf", "epub", "ipynb", "pptx", "odp"), ("pandoc",)
-    ),
+    **dict.fromkeys(("docx", "odt", "rtf", "epub", "ipynb", "pptx", "odp"), ("pandoc",)),
     **dict.fromkeys(("xlsx", "ods"), ("soffice",)),
 }
 
@@ -596,9 +546,7 @@ def leads_to(place: str, text: str) -> bool:
         spans = [re.fullmatch(r"([\d:]+),([\d:]+)", one) for one in named]
         second = int(place[2:])
         return any(
-            span
-            and _seconds(span[1]) <= second + SPOKEN
-            and second <= _seconds(span[2])
+            span and _seconds(span[1]) <= second + SPOKEN and second <= _seconds(span[2])
             for span in spans
         )
     if place.startswith(("row=", "cell=")) or "!" in place:
@@ -607,173 +555,10 @@ def leads_to(place: str, text: str) -> bool:
         if "!" in place:
             first, last = rf"{re.escape(sheet)}!A(\d+)", r"(?::[A-Z]+(\d+))?"
         found = [re.fullmatch(first + last, one) for one in named]
-        return any(
-            one and int(one[1]) <= int(row) <= int(one[2] or one[1]) for one in found
-        )
+        return any(one and int(one[1]) <= int(row) <= int(one[2] or one[1]) for one in found)
     return not place or position_name(place) in named
 
 
 def _seconds(clock: str) -> int:
     hours, minutes, seconds = map(int, clock.split(":"))
     return 3600 * hours + 60 * minutes + seconds
-
-
-@dataclass(slots=True)
-class Shown:
-    """How many questions of a format were answered, by us and by the naive way, and led
-    to the right place."""
-
-    asked: int = 0
-    shown: int = 0
-    naive: int = 0
-    placed: int = 0
-
-
-async def measure(forms: Sequence[str], *, misses: bool) -> dict[str, Shown]:
-    """Make all files, ask two questions of each, and return what was shown by
-    format."""
-    found: dict[str, Shown] = {}
-    print(f"{'format':10}{'files':>6}{'asked':>7}{'shown':>8}{'naive':>8}{'placed':>8}")
-    with tempfile.TemporaryDirectory() as name:
-        top = Path(name)
-        stores = open_stores(top / "naive", size_limit=CACHE_BYTES)
-        embedder = CachedEmbedder(OnnxEmbedder(), stores.embeddings)
-        for form in forms:
-            if lacking(form):
-                print(
-                    f"left out: {form}, which {lacking(form)} makes, and it does not run here"
-                )
-                continue
-            folder = top / form
-            folder.mkdir()
-            made = FORMATS[form](folder)
-            of = QuestionSet(
-                form,
-                [],
-                {one.path.name: b"" for one in made},
-                _holds,
-                {one.path.name: one.dump for one in made},
-            )
-            baselines = Baselines(of, folder, embedder)
-            reported = {
-                "cache": str(top / "cache"),
-                "folders": str(folder),
-                "search": "folder",
-            }
-            row = found[form] = Shown()
-            async with Client(build_server(read_settings(reported, {}))) as client:
-                for number, one in enumerate(made):
-                    for place in Random(f"{form}{number}").sample(
-                        range(len(one.things)), 2
-                    ):
-                        await _ask(client, baselines, one, place, row, misses=misses)
-            print(
-                f"{form:10}{FILES:6}{row.asked:7}{row.shown:8}{row.naive:8}{row.placed:8}",
-                flush=True,
-            )
-        stores.close()
-    return found
-
-
-async def _ask(
-    client: Client,
-    baselines: Baselines,
-    one: Made,
-    place: int,
-    row: Shown,
-    *,
-    misses: bool,
-) -> None:
-    question, gold = one.things[place].asked(row.asked)
-    arguments = {"question": question, "sources": [str(one.path)], "max_tokens": TOKENS}
-    result = await client.call_tool("extract_relevant", arguments)
-    text = "\n".join(
-        block.text for block in result.content if isinstance(block, TextContent)
-    )
-    row.asked += 1
-    own = _near(one.things[place].name, gold, text)
-    row.shown += own
-    lead = own and leads_to(one.places[place], text)
-    row.placed += lead
-    if misses and not lead:
-        print(
-            f"\nMISS {one.path.name} {question}\n  gold {gold} at {one.places[place]}\n{text}"
-        )
-    asked = Asked(question, "", question, ((gold,),), one.path.name)
-    naive = await baselines.naive(asked, TOKENS)
-    row.naive += _near(one.things[place].name, gold, naive)
-
-
-def _near(name: str, gold: str, text: str) -> bool:
-    """Whether an answer is near what it is about: another thing may have the same maker
-    or material."""
-    flat = " ".join(text.split())
-    ends = [found.end() for found in re.finditer(re.escape(name), flat, re.IGNORECASE)]
-    return any(_holds(gold, flat[max(0, end - NEAR) : end + NEAR]) for end in ends)
-
-
-def _holds(gold: str, text: str) -> bool:
-    return (
-        re.search(rf"(?<!\w){re.escape(gold)}(?!\w)", " ".join(text.split()))
-        is not None
-    )
-
-
-def hostile() -> tuple[int, list[str]]:
-    """Return how many hostile files were read, and which took too long, too much, or
-    crashed."""
-    read = {spent.name: spent for spent in read_all()}
-    bad = [
-        f"{name} ended the process, or took too long"
-        for name in HOSTILE
-        if name not in read
-    ]
-    for name, spent in read.items():
-        if spent.megabytes > MEGABYTES:
-            bad.append(f"{name}: {spent.megabytes:.0f} MB")
-        said = spent.said if spent.is_refused else "read"
-        print(f"{name:42}{spent.megabytes:6.0f} MB  {said[:110]}")
-    return len(HOSTILE), bad
-
-
-def checked(
-    forms: Sequence[str] = tuple(FORMATS), *, misses: bool = False
-) -> tuple[int, list[str]]:
-    """Ask all formats and read the hostile set; return how many were tried, and what
-    fell short."""
-    found = anyio.run(lambda: measure(forms, misses=misses))
-    short = []
-    for form, row in found.items():
-        shown, placed = row.shown / row.asked, row.placed / row.asked
-        short += [f"{form}: shown {shown:.3f} < {BAR}"] if shown < BAR else []
-        short += (
-            [f"{form}: led to the place {placed:.3f} < {BAR}"] if placed < BAR else []
-        )
-    tried, bad = hostile()
-    return sum(row.asked for row in found.values()) + tried, short + bad
-
-
-def main() -> int:
-    """Run the benchmark; return the exit code."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--check", action="store_true", help="exit code 1 where a bar falls short"
-    )
-    parser.add_argument("--misses", action="store_true", help="what was shown instead")
-    parser.add_argument("--hostile", action="store_true", help="the hostile set only")
-    parser.add_argument("--formats", default=",".join(FORMATS))
-    given = parser.parse_args()
-    bad = (
-        hostile()[1]
-        if given.hostile
-        else checked(given.formats.split(","), misses=given.misses)[1]
-    )
-    for line in bad:
-        print(f"BAR MISSED: {line}")
-    return 1 if bad and given.check else 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
