@@ -152,10 +152,10 @@ async def _ranking(check: bool) -> dict[str, float]:
         embedder = CachedEmbedder(OnnxEmbedder(), stores.embeddings)
         beside = {} if check else await _forms(cases, embedder)
         stores.close()
-    print(
-        f"| nDCG@10 | all {len(cases)} questions | {held.sum()} held aside | with the "
-        "embedder | held aside | more than the engine |\n|---|---|---|---|---|---|"
-    )
+    heads = [f"all {len(cases)} questions", f"{held.sum()} held aside"]
+    heads += ["with the embedder, all", "held aside"] * (not check)
+    print(f"| nDCG@10 | {' | '.join(heads)} | more than the engine |")
+    print(f"|---|---|{'---|' * len(heads)}")
     for form, scores in alone.items():
         cells = [scores.mean(), scores[held].mean()]
         if form in beside:

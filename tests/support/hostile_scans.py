@@ -28,6 +28,7 @@ from pipeline.conversion.converter import Converter
 from readers.convert import Raw
 from tests.support.pdf import make_pdf
 from tests.support.scans import FONTS, as_bytes, printed
+from tests.support.waiting import moment
 
 WITHIN_SECONDS: Final = 15.0
 """Processor seconds: beside other work the clock says little."""
@@ -146,7 +147,7 @@ async def _ended(name: str, body: bytes, base: int, converter: Converter) -> str
                     max(most, memory_of(pid)[1]),
                     seconds_of(pid) or ended.get(pid, 0.0),
                 )
-            await anyio.sleep(0.01)
+            await moment()
 
     said = "it was read"
     async with anyio.create_task_group() as group:
