@@ -1,8 +1,7 @@
 """Servers of ours as processes, connected raw, so that benchmarks can watch them start,
 work and end.
 
-Not for: the figures (`bench/mcp_ends.py`), or answers as an SDK's client sees them
-(`bench/mcp.py`).
+Not for: the figures (`bench/mcp.py`).
 """
 
 import http.client

@@ -286,7 +286,7 @@ class FolderProvider:
                 self._compared = compared
 
     def _list(self) -> tuple[tuple[object, ...], dict[FileStamp, int]]:
-        """Return what tells one state of the folders and the index from another, and the
+        """Return what differs between states of the folders and of the index, and the
         files in the index with their pages, empty in the same state as before."""
         index = self._opened()
         listing = self._folders.look()
