@@ -137,9 +137,12 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
     `application/octet-stream`, text of none plain."""
     start = body[:1024]
     declared_type = content_type.partition(";")[0].strip().lower()
+    ending = posixpath.splitext(name)[1].lower()
+    # Readers of PDF forgive whatever is before its head, and an end that was cut.
+    if b"%PDF-" in start and (declared_type == PDF or ending == ".pdf"):
+        return PDF
     if binary := _binary_type(body, start, declared_type):
         return binary
-    ending = posixpath.splitext(name)[1].lower()
     # A site's list of pages for models is Markdown, whatever its ending (llmstxt.org).
     by_name = MARKDOWN if name.endswith("/llms.txt") else _by_ending().get(ending, "")
     text = start.replace(b"\x00", b"")  # of UTF-16, or strayed into a text

@@ -211,6 +211,26 @@ def test_what_is_before_the_file_is_passed_over(head: bytes) -> None:
     assert SAID[0] in page.html
 
 
+def test_a_pdf_of_that_name_is_known_though_digits_are_before_it_and_its_end_is_lost() -> None:
+    body = b"0000" + pdf_of("").partition(b"startxref")[0]
+    page = read(body)
+    assert page.media_type == "application/pdf"
+    assert SAID[0] in page.html
+    text = b"A file that begins with %PDF-1.4 is a PDF."
+    assert to_page(Raw(text, "x", "x", name="x.txt")).media_type == "text/plain"
+
+
+def test_what_lies_beyond_the_page_is_left_out_however_much_it_is() -> None:
+    far = "\n".join(
+        f"BT /F1 12 Tf 1 0 0 1 72 {900 + 20 * n} Tm (The next page has line {n} of the list) Tj ET"
+        for n in range(30)
+    )
+    page = read(pdf_of(far))
+    assert SAID[1] in page.html
+    assert "next page" not in page.html
+    assert page.hidden == 30 * 9
+
+
 def test_letters_that_the_file_does_not_name_are_said_to_be_unreadable() -> None:
     font = (
         b"<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /Identity-H /DescendantFonts [<< /Type /Font"

@@ -130,6 +130,8 @@ class Print:
     height: float
     hidden: list[Piece] = field(default_factory=list)
     """That no reader sees."""
+    outside: int = 0
+    """Pieces beyond its edges: what another page shows, or marks of printers."""
     upright: list[Ruling] = field(default_factory=list)
     """Rulings from top to bottom: x, lower and upper end."""
     level: list[Ruling] = field(default_factory=list)
@@ -218,15 +220,23 @@ def _with_print(page: Any, frame: PageFrame, page_print: Print) -> Print:
             if page_text.pieces
             else []
         )
-        for piece, is_seen, is_unseen in zip(
-            page_text.pieces, seen, page_text.unseen, strict=True
+        for piece, box, is_seen, is_unseen in zip(
+            page_text.pieces, page_text.boxes, seen, page_text.unseen, strict=True
         ):
-            (
-                page_print.pieces if is_seen and not is_unseen else page_print.hidden
-            ).append(piece)
+            if is_seen and not is_unseen:
+                page_print.pieces.append(piece)
+            elif _is_outside(box, frame):
+                page_print.outside += 1
+            else:
+                page_print.hidden.append(piece)
         return page_print
     finally:
         text.close()
+
+
+def _is_outside(box: Box, frame: PageFrame) -> bool:
+    left, low, right, top = box
+    return right <= 0 or top <= 0 or left >= frame.width or low >= frame.height
 
 
 @dataclass(frozen=True, slots=True)

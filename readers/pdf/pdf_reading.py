@@ -478,7 +478,7 @@ def _read_page(page: Print) -> PageLines:
     return PageLines(
         lines,
         _trouble(page, lines, letters),
-        hidden,
+        hidden + page.outside,
         bool(page.hidden and not hidden),
         page.height,
         comments=page.comments,
