@@ -138,10 +138,7 @@ def media_type(body: bytes, *, content_type: str = "", name: str = "") -> str:
     start = body[:1024]
     declared_type = content_type.partition(";")[0].strip().lower()
     ending = posixpath.splitext(name)[1].lower()
-    # Readers of PDF forgive whatever is before its head, and an end that was cut.
-    if b"%PDF-" in start and (declared_type == PDF or ending == ".pdf"):
-        return PDF
-    if binary := _binary_type(body, start, declared_type):
+    if binary := _binary_type(body, start, PDF if ending == ".pdf" else declared_type):
         return binary
     # A site's list of pages for models is Markdown, whatever its ending (llmstxt.org).
     by_name = MARKDOWN if name.endswith("/llms.txt") else _by_ending().get(ending, "")
@@ -198,7 +195,8 @@ def _binary_type(body: bytes, start: bytes, declared_type: str) -> str:
     server says, or `_BYTES`."""
     # Readers of PDF forgive what is before it: a mark of bytes' order, an HTTP head.
     begins = start.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"%PDF-")
-    if begins or (b"%PDF-" in start and b"endobj" in body and b"%%EOF" in body[-1024:]):
+    ends = declared_type == PDF or (b"endobj" in body and b"%%EOF" in body[-1024:])
+    if begins or (b"%PDF-" in start and ends):
         return PDF
     signed = _signed_type(body, start)
     if signed or start.startswith((b"\xff\xfe", b"\xfe\xff")):
