@@ -10,11 +10,9 @@ import pytest
 from starlette.responses import JSONResponse, Response
 
 from errors import ModelError
-from models.options import read_options
 from models.protocols import Said
-from models.remote.openai import OpenAIGenerator
-from models.remote.server import Endpoint
 from tests.support.model_server import Remote, loopback_client
+from tests.support.models import model_of
 
 pytestmark = pytest.mark.anyio
 SCHEMA: dict[str, object] = {
@@ -78,8 +76,8 @@ def says(
 
 async def asked(remote: Remote, **more: Any) -> str:
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
-        return await generator.generate(ASKED, max_tokens=20, **more)
+        generator = model_of("generator", f"openai:{remote.url}#m", http=http)
+        return str(await generator.generate(ASKED, max_tokens=20, **more))
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -88,7 +86,7 @@ async def test_each_server_is_recognised_and_takes_a_schema_in_its_own_way(
 ) -> None:
     KINDS[name].serve(remote, says(GOOD))
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        generator = model_of("generator", f"openai:{remote.url}#m", http=http)
         found = await generator.generate(ASKED, max_tokens=20, schema=SCHEMA)
         assert generator.server == ("" if name == "LM Studio" else name)
         assert generator.tokens == 12
@@ -128,7 +126,7 @@ async def test_a_server_that_refuses_a_schema_is_given_it_in_words_from_then_on(
 
     KINDS[name].serve(remote, refuse)
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        generator = model_of("generator", f"openai:{remote.url}#m", http=http)
         for _ in range(2):
             assert await generator.generate(ASKED, max_tokens=20, schema=SCHEMA) == GOOD
     assert len([path for path, _, _ in remote.asked if path == KINDS[name].path]) == 3
@@ -174,7 +172,7 @@ async def test_a_model_whose_thoughts_took_all_tokens_is_given_room_from_then_on
 ) -> None:
     KINDS["LM Studio"].serve(remote, first, says(GOOD))
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        generator = model_of("generator", f"openai:{remote.url}#m", http=http)
         for _ in range(2):
             assert await generator.generate(ASKED, max_tokens=20, schema=SCHEMA) == GOOD
     sizes = [body["max_tokens"] for path, body, _ in remote.asked if "chat" in path]
@@ -211,9 +209,9 @@ async def test_a_wrong_answer_is_repaired_once_and_then_fails_with_the_models_wo
 
 async def test_a_model_that_is_let_to_think_gets_room_at_once(remote: Remote) -> None:
     KINDS["Ollama"].serve(remote, says("42", thoughts="six sevens"))
-    options = read_options("thinking=true n_ctx=16384 seed=7 temperature=0.2")
+    options = "thinking=true n_ctx=16384 seed=7 temperature=0.2"
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"), options=options)
+        generator = model_of("generator", f"openai:{remote.url}#m", http=http, options=options)
         assert await generator.generate(ASKED, max_tokens=20) == "42"
         assert generator.context_tokens == 16_384
         assert "seed=7" in generator.name
@@ -230,9 +228,9 @@ async def test_a_model_that_is_let_to_think_gets_room_at_once(remote: Remote) ->
 async def test_an_option_set_to_its_usual_value_is_sent_and_shown_as_set(remote: Remote) -> None:
     """Ollama's own choice of `top_p` is .9 and of `top_k` 40: what is not set is not ours."""
     KINDS["Ollama"].serve(remote, says("42"))
-    options = read_options("top_p=1 seed=0 thinking=false n_threads=4")
+    options = "top_p=1 seed=0 thinking=false n_threads=4"
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"), options=options)
+        generator = model_of("generator", f"openai:{remote.url}#m", http=http, options=options)
         await generator.generate(ASKED, max_tokens=20)
     assert remote.asked[-1][1]["options"] == {
         "num_predict": 20,

@@ -8,13 +8,10 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from extras.flagembedding import PASSAGE_TOKENS, FlagEmbedder, FlagReranker
-from models.llama.model import LlamaEmbedder, LlamaReranker
-from models.remote.openai import OpenAIReranker
-from models.remote.server import Endpoint
 from tests.support.bge_checkpoint import WIDTH, convert_checkpoint, make_checkpoint
 from tests.support.extras import need
 from tests.support.model_server import loopback_client
+from tests.support.models import model_of
 from tests.support.real_servers import serving
 
 pytestmark = [
@@ -49,7 +46,7 @@ def cross_checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.anyio
 async def test_vectors_are_unit_rows_in_order(checkpoint: Path) -> None:
-    embedder = FlagEmbedder(str(checkpoint))
+    embedder = model_of("embedder", f"flag:{checkpoint}")
     assert embedder.dimension == WIDTH
     texts = ["a boat", "", "東京", "\ud800", *[f"{number} trains" for number in range(60)]]
     found = await embedder.embed(texts, kind="passage")
@@ -63,7 +60,7 @@ async def test_vectors_are_unit_rows_in_order(checkpoint: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_passage_is_read_beyond_512_tokens(checkpoint: Path) -> None:
-    embedder = FlagEmbedder(str(checkpoint))
+    embedder = model_of("embedder", f"flag:{checkpoint}")
     start = "ab " * 240  # about 720 tokens of letters and blanks
     one, other = await embedder.embed([start + "zzzz" * 20, start + "qqqq" * 20], kind="passage")
     assert not np.allclose(one, other, atol=1e-6)
@@ -71,7 +68,7 @@ async def test_a_passage_is_read_beyond_512_tokens(checkpoint: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_reranker_gives_one_score_a_text(cross_checkpoint: Path) -> None:
-    reranker = FlagReranker(str(cross_checkpoint))
+    reranker = model_of("reranker", f"flag:{cross_checkpoint}")
     texts = [f"{number} trains" for number in range(40)]
     scores = await reranker.score("when do trains leave", texts)
     assert scores.shape == (40,)
@@ -84,7 +81,7 @@ async def test_a_reranker_gives_one_score_a_text(cross_checkpoint: Path) -> None
 
 @pytest.mark.anyio
 async def test_four_tasks_at_once_get_their_own_vectors(checkpoint: Path) -> None:
-    embedder = FlagEmbedder(str(checkpoint))
+    embedder = model_of("embedder", f"flag:{checkpoint}")
     expected = await embedder.embed([f"{number} boats" for number in range(4)], kind="passage")
     found = np.zeros_like(expected)
 
@@ -99,7 +96,7 @@ async def test_four_tasks_at_once_get_their_own_vectors(checkpoint: Path) -> Non
 
 @pytest.mark.anyio
 async def test_a_model_that_is_not_here_is_refused_with_the_command_that_gets_it() -> None:
-    embedder = FlagEmbedder("winnow-no-such-owner/no-such-model")
+    embedder = model_of("embedder", "flag:winnow-no-such-owner/no-such-model")
     with pytest.raises(ModelError, match="never downloads") as caught:
         await embedder.embed(["text"], kind="query")
     assert caught.value.hint.endswith("hf download winnow-no-such-owner/no-such-model")
@@ -109,17 +106,16 @@ async def test_a_model_that_is_not_here_is_refused_with_the_command_that_gets_it
 async def test_a_folder_that_is_no_model_is_a_model_error(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"hidden_size": 64}')
     with pytest.raises(ModelError, match="cannot load"):
-        await FlagEmbedder(str(tmp_path)).embed(["text"], kind="query")
+        await model_of("embedder", f"flag:{tmp_path}").embed(["text"], kind="query")
 
 
 @pytest.mark.anyio
 async def test_a_pair_is_read_beyond_512_tokens(cross_checkpoint: Path) -> None:
     start = "ab " * 240
-    found = await FlagReranker(str(cross_checkpoint)).score(
+    found = await model_of("reranker", f"flag:{cross_checkpoint}").score(
         "when", [start + "zzzz" * 20, start + "qqqq" * 20]
     )
     assert found[0] != found[1]
-    assert PASSAGE_TOKENS >= 1_024
 
 
 @pytest.mark.anyio
@@ -127,8 +123,8 @@ async def test_nothing_is_drawn_on_the_terminal(
     checkpoint: Path, cross_checkpoint: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     texts = [f"{number} trains" for number in range(64)]
-    await FlagReranker(str(cross_checkpoint)).score("when", texts)
-    await FlagEmbedder(str(checkpoint)).embed(texts, kind="passage")
+    await model_of("reranker", f"flag:{cross_checkpoint}").score("when", texts)
+    await model_of("embedder", f"flag:{checkpoint}").embed(texts, kind="passage")
     shown = capfd.readouterr()
     assert shown.out == ""
     assert "%|" not in shown.err
@@ -139,10 +135,10 @@ async def test_other_weights_under_the_same_name_have_another_name_for_the_cache
     tmp_path: Path,
 ) -> None:
     make_checkpoint(tmp_path, reranker=False, seed=3)
-    before = FlagEmbedder(str(tmp_path)).name
-    assert FlagEmbedder(str(tmp_path)).name == before
+    before = model_of("embedder", f"flag:{tmp_path}").name
+    assert model_of("embedder", f"flag:{tmp_path}").name == before
     make_checkpoint(tmp_path, reranker=False, seed=4)
-    assert FlagEmbedder(str(tmp_path)).name != before
+    assert model_of("embedder", f"flag:{tmp_path}").name != before
 
 
 @pytest.mark.anyio
@@ -152,12 +148,12 @@ async def test_the_same_weights_as_gguf_give_the_same_vectors(
     need("llama")
     path = tmp_path / "twin.gguf"
     convert_checkpoint(checkpoint, path, reranker=False)
-    twin = LlamaEmbedder(path)
+    twin = model_of("embedder", f"llama:{path}")
     try:
         found = await twin.embed(TEXTS, kind="passage")
     finally:
         await twin.aclose()
-    expected = await FlagEmbedder(str(checkpoint)).embed(TEXTS, kind="passage")
+    expected = await model_of("embedder", f"flag:{checkpoint}").embed(TEXTS, kind="passage")
     assert (found * expected).sum(axis=1).min() > 0.9999
 
 
@@ -168,12 +164,14 @@ async def test_the_same_reranker_as_gguf_gives_the_same_scores(
     need("llama")
     path = tmp_path / "twin.gguf"
     convert_checkpoint(cross_checkpoint, path, reranker=True)
-    twin = LlamaReranker(path)
+    twin = model_of("reranker", f"llama:{path}")
     try:
         logits = await twin.score("when do trains leave", TEXTS)
     finally:
         await twin.aclose()
-    expected = await FlagReranker(str(cross_checkpoint)).score("when do trains leave", TEXTS)
+    expected = await model_of("reranker", f"flag:{cross_checkpoint}").score(
+        "when do trains leave", TEXTS
+    )
     assert np.abs(1 / (1 + np.exp(-logits)) - expected).max() < 1e-3
 
 
@@ -184,7 +182,9 @@ async def test_the_same_reranker_behind_a_real_llama_server_gives_the_same_score
     convert_checkpoint(cross_checkpoint, tmp_path / "twin.gguf", reranker=True)
     with serving("llama-server", tmp_path / "twin.gguf", tmp_path / "log", role="reranker") as url:
         async with loopback_client() as http:
-            reranker = OpenAIReranker(Endpoint(http, url, "twin"))
+            reranker = model_of("reranker", f"openai:{url}#twin", http=http)
             logits = await reranker.score("when do trains leave", TEXTS * 10)
-    expected = await FlagReranker(str(cross_checkpoint)).score("when do trains leave", TEXTS * 10)
+    expected = await model_of("reranker", f"flag:{cross_checkpoint}").score(
+        "when do trains leave", TEXTS * 10
+    )
     assert np.abs(1 / (1 + np.exp(-logits)) - expected).max() < 1e-3

@@ -6,16 +6,14 @@ import socket
 from collections.abc import Callable
 from typing import cast
 
-import anyio
 import numpy as np
 import pytest
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from errors import ModelError
 from models.protocols import Said
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.remote.server import Endpoint
 from tests.support.model_server import Remote, loopback_client
+from tests.support.models import model_of
 
 KEY = "sk-0123456789abcdef"
 SCHEMA: dict[str, object] = {
@@ -71,7 +69,7 @@ async def test_vectors_come_back_in_order_and_at_unit_length(remote: Remote) -> 
     remote.will("/embeddings", _embeddings)
     texts = ["x" * (n + 1) for n in range(150)]
     async with loopback_client() as http:
-        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "bge-m3", KEY))
+        embedder = model_of("embedder", f"openai:{remote.url}#bge-m3", http=http, key=KEY)
         found = await embedder.embed(texts, kind="passage")
     expected = np.array([_vector(text) for text in texts])
     assert np.allclose(found, expected / np.linalg.norm(expected, axis=1, keepdims=True), atol=1e-6)
@@ -86,7 +84,7 @@ async def test_vectors_come_back_in_order_and_at_unit_length(remote: Remote) -> 
 async def test_empty_and_broken_texts_are_sent_as_a_server_takes_them(remote: Remote) -> None:
     remote.will("/embeddings", _embeddings)
     async with loopback_client() as http:
-        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"))
+        embedder = model_of("embedder", f"openai:{remote.url}#m", http=http)
         assert (await embedder.embed(["", "\ud800", "y" * 1_000_000], kind="query")).shape == (3, 3)
         assert (await embedder.embed([], kind="query")).shape == (0, 3)
     sent = remote.asked[-1][1]["input"]
@@ -99,7 +97,7 @@ async def test_empty_and_broken_texts_are_sent_as_a_server_takes_them(remote: Re
 async def test_the_words_that_a_model_wants_before_a_query_are_sent(remote: Remote) -> None:
     remote.will("/embeddings", _embeddings)
     async with loopback_client() as http:
-        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "nomic-embed-text"))
+        embedder = model_of("embedder", f"openai:{remote.url}#nomic-embed-text", http=http)
         await embedder.embed(["ferry"], kind="query")
         await embedder.embed(["ferry"], kind="passage")
     assert [body["input"] for _, body, _ in remote.asked] == [
@@ -112,7 +110,9 @@ async def test_the_words_that_a_model_wants_before_a_query_are_sent(remote: Remo
 async def test_scores_come_back_in_the_order_of_the_texts(remote: Remote) -> None:
     remote.will("/rerank", _ranking)
     async with loopback_client() as http:
-        reranker = OpenAIReranker(Endpoint(http, remote.url, "bge-reranker-v2-m3", KEY))
+        reranker = model_of(
+            "reranker", f"openai:{remote.url}#bge-reranker-v2-m3", http=http, key=KEY
+        )
         found = await reranker.score("query", ["aaa", "a", "aa"])
         assert (await reranker.score("query", [])).shape == (0,)
     assert np.allclose(found, [0.03, 0.01, 0.02])
@@ -123,7 +123,7 @@ async def test_scores_come_back_in_the_order_of_the_texts(remote: Remote) -> Non
 async def test_an_answer_is_the_models_text(remote: Remote) -> None:
     remote.will("/chat/completions", _chat("Paris."))
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "qwen3:4b", KEY))
+        generator = model_of("generator", f"openai:{remote.url}#qwen3:4b", http=http, key=KEY)
         said = [Said("system", "Be brief."), Said("user", "Capital of France?")]
         assert await generator.generate(said, max_tokens=10) == "Paris."
     body = remote.asked[0][1]
@@ -140,7 +140,7 @@ async def test_a_schema_is_sent_and_the_reply_is_checked_under_it(remote: Remote
         *(_chat("Sure! 42"), _chat("Sure! 42")),
     )
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        generator = model_of("generator", f"openai:{remote.url}#m", http=http)
         said = [Said("user", "6 x 7?")]
         assert json.loads(await generator.generate(said, max_tokens=20, schema=SCHEMA)) == {
             "answer": 42
@@ -164,7 +164,7 @@ async def test_an_answer_that_is_not_valid_is_shown_to_the_model_once_with_its_f
         "/chat/completions", _chat('{"answer": "many"}'), _chat('```json\n{"answer": 42}\n```')
     )
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m"))
+        generator = model_of("generator", f"openai:{remote.url}#m", http=http)
         found = await generator.generate([Said("user", "6 x 7?")], max_tokens=20, schema=SCHEMA)
     assert json.loads(found) == {"answer": 42}
     said = remote.asked[1][1]["messages"]
@@ -186,7 +186,7 @@ async def test_a_text_over_the_servers_window_is_cut_until_it_fits(remote: Remot
 
     remote.will("/embeddings", small)
     async with loopback_client() as http:
-        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "m"))
+        embedder = model_of("embedder", f"openai:{remote.url}#m", http=http)
         found = await embedder.embed(["x" * 9_000, "short"], kind="passage")
         await embedder.embed(["x" * 9_000], kind="passage")
     assert found.shape == (2, 3)
@@ -199,7 +199,9 @@ async def test_a_text_that_is_never_short_enough_is_an_error(remote: Remote) -> 
     remote.will("/embeddings", _status(413, "Input is too large"))
     async with loopback_client() as http:
         with pytest.raises(ModelError, match="413"):
-            await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["x" * 9_000], kind="query")
+            await model_of("embedder", f"openai:{remote.url}#m", http=http).embed(
+                ["x" * 9_000], kind="query"
+            )
     assert len(remote.asked) == 5
 
 
@@ -208,7 +210,7 @@ async def test_json_cut_at_its_tokens_is_named_as_such(remote: Remote) -> None:
     remote.will("/chat/completions", _chat('{"answer": 4', ended="length"))
     async with loopback_client() as http:
         with pytest.raises(ModelError, match="cut at max_tokens"):
-            await OpenAIGenerator(Endpoint(http, remote.url, "m")).generate(
+            await model_of("generator", f"openai:{remote.url}#m", http=http).generate(
                 [Said("user", "?")], max_tokens=3, schema=SCHEMA
             )
 
@@ -229,7 +231,7 @@ async def test_an_error_status_is_reported_with_what_to_do(
 ) -> None:
     remote.will("/embeddings", _status(code, f"Incorrect key {KEY} for this"))
     async with loopback_client() as http:
-        embedder = OpenAIEmbedder(Endpoint(http, remote.url, "bge-m3", KEY))
+        embedder = model_of("embedder", f"openai:{remote.url}#bge-m3", http=http, key=KEY)
         with pytest.raises(ModelError, match=f"answered {code} for model 'bge-m3'") as caught:
             await embedder.embed(["text"], kind="query")
     assert hint in caught.value.hint
@@ -241,7 +243,9 @@ async def test_a_limited_call_is_repeated_once_after_the_asked_pause(remote: Rem
     remote.will("/embeddings", _status(429, retry_after="0"), _embeddings)
     async with loopback_client() as http:
         assert (
-            await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["a"], kind="query")
+            await model_of("embedder", f"openai:{remote.url}#m", http=http).embed(
+                ["a"], kind="query"
+            )
         ).shape == (1, 3)
     assert len(remote.asked) == 2
 
@@ -252,7 +256,9 @@ async def test_a_call_that_stays_limited_fails(remote: Remote, pause: str, times
     remote.will("/embeddings", _status(429, retry_after=pause))
     async with loopback_client() as http:
         with pytest.raises(ModelError, match="429"):
-            await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["a"], kind="query")
+            await model_of("embedder", f"openai:{remote.url}#m", http=http).embed(
+                ["a"], kind="query"
+            )
     assert len(remote.asked) == times
 
 
@@ -278,13 +284,13 @@ async def test_an_answer_in_another_form_is_a_model_error(remote: Remote, answer
     for path in ("/embeddings", "/rerank", "/chat/completions"):
         remote.will(path, lambda _body: Response(json.dumps(answer), media_type="application/json"))
     async with loopback_client() as http:
-        endpoint = Endpoint(http, remote.url, "m")
+        spec = f"openai:{remote.url}#m"
         with pytest.raises(ModelError, match="an unknown response format"):
-            await OpenAIEmbedder(endpoint).embed(["a"], kind="query")
+            await model_of("embedder", spec, http=http).embed(["a"], kind="query")
         with pytest.raises(ModelError, match="an unknown response format"):
-            await OpenAIReranker(endpoint).score("q", ["a"])
+            await model_of("reranker", spec, http=http).score("q", ["a"])
         with pytest.raises(ModelError, match="an unknown response format"):
-            await OpenAIGenerator(endpoint).generate([Said("user", "?")], max_tokens=5)
+            await model_of("generator", spec, http=http).generate([Said("user", "?")], max_tokens=5)
 
 
 @pytest.mark.anyio
@@ -292,26 +298,10 @@ async def test_a_web_page_instead_of_an_api_is_a_model_error(remote: Remote) -> 
     remote.will("/embeddings", lambda _body: PlainTextResponse("<html>Welcome</html>"))
     async with loopback_client() as http:
         with pytest.raises(ModelError, match="Welcome") as caught:
-            await OpenAIEmbedder(Endpoint(http, remote.url, "m")).embed(["a"], kind="query")
+            await model_of("embedder", f"openai:{remote.url}#m", http=http).embed(
+                ["a"], kind="query"
+            )
     assert "/v1" in caught.value.hint
-
-
-@pytest.mark.anyio
-async def test_a_silent_server_times_out(remote: Remote) -> None:
-    def silent(_body: dict[str, object]) -> Response:
-        remote.release.wait(20)
-        return PlainTextResponse("late")
-
-    remote.will("/chat/completions", silent)
-    async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, remote.url, "m", KEY, answer_seconds=0.3))
-        with (
-            anyio.fail_after(5),
-            pytest.raises(ModelError, match="did not answer in time") as caught,
-        ):
-            await generator.generate([Said("user", "?")], max_tokens=5)
-    remote.release.set()
-    assert KEY not in str(caught.value)
 
 
 @pytest.mark.anyio
@@ -320,6 +310,6 @@ async def test_no_one_listening_is_a_model_error() -> None:
         port = free.getsockname()[1]
     async with loopback_client() as http:
         with pytest.raises(ModelError, match="cannot be reached"):
-            await OpenAIEmbedder(Endpoint(http, f"http://127.0.0.1:{port}/v1", "m")).embed(
+            await model_of("embedder", f"openai:http://127.0.0.1:{port}/v1#m", http=http).embed(
                 ["a"], kind="query"
             )

@@ -2,14 +2,15 @@
 prompts."""
 
 from pathlib import Path
+from typing import Any
 
 import anyio
 import pytest
 
-from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from tests.support.extras import LLAMA
 from tests.support.llama_reference import FLOAT32_CACHE, tokens
+from tests.support.models import model_of
 
 pytestmark = [
     pytest.mark.anyio,
@@ -29,14 +30,14 @@ async def answers_alone(weights: Path) -> list[str]:
     """Each answer of a process of its own, which has kept nothing."""
     found = []
     for end in ENDS:
-        model = LlamaGenerator(weights, options=FLOAT32_CACHE)
+        model = model_of("generator", f"llama:{weights}", options=FLOAT32_CACHE)
         found.append(await model.generate([Said("user", BEGINNING + end)], max_tokens=12))
         await model.aclose()
     return found
 
 
 async def test_instructions_that_prompts_share_are_evaluated_once(
-    stories: LlamaGenerator, shared: Path
+    stories: Any, shared: Path
 ) -> None:
     answers, spent = [], []
     for end in ENDS:
@@ -50,9 +51,7 @@ async def test_instructions_that_prompts_share_are_evaluated_once(
     assert max(spent[1:]) < 45
 
 
-async def test_answers_side_by_side_are_those_of_answers_alone(
-    stories: LlamaGenerator, shared: Path
-) -> None:
+async def test_answers_side_by_side_are_those_of_answers_alone(stories: Any, shared: Path) -> None:
     found: dict[int, str] = {}
 
     async def ask(number: int) -> None:
@@ -69,7 +68,7 @@ async def test_answers_side_by_side_are_those_of_answers_alone(
 
 
 async def test_a_call_given_up_in_the_middle_of_a_shared_beginning_leaves_no_trace(
-    stories: LlamaGenerator, shared: Path
+    stories: Any, shared: Path
 ) -> None:
     await stories.generate([Said("user", BEGINNING + ENDS[0])], max_tokens=2)
     with anyio.move_on_after(0.002):
@@ -82,7 +81,7 @@ async def test_a_call_given_up_in_the_middle_of_a_shared_beginning_leaves_no_tra
     )
 
 
-async def test_an_input_that_needs_the_whole_context_gets_it(stories: LlamaGenerator) -> None:
+async def test_an_input_that_needs_the_whole_context_gets_it(stories: Any) -> None:
     for end in ENDS[:3]:
         await stories.generate([Said("user", BEGINNING + end)], max_tokens=4)
     long = "The dog ran to the park with the girl and the boy. " * 22

@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 
 from errors import UsageError
-from models.llama.model import LlamaGenerator
-from models.options import read_options
 from models.protocols import Said
 from server.settings import read_settings
 from tests.support.extras import need, needs_llama
 from tests.support.llama_reference import smol_weights
+from tests.support.models import model_of
 
 ASKED = [Said("user", "Name the capital of France.")]
 
@@ -36,7 +35,7 @@ def weights() -> Path:
 
 
 async def written(text: str, count: int = 1) -> list[str]:
-    model = LlamaGenerator(weights(), options=read_options(text))
+    model = model_of("generator", f"llama:{weights()}", options=text)
     try:
         return [await model.generate(ASKED, max_tokens=24) for _ in range(count)]
     finally:
@@ -60,7 +59,7 @@ async def test_a_model_answers_with_arguments_of_llama_cpp(text: str) -> None:
 @needs_llama
 @pytest.mark.anyio
 async def test_a_context_that_is_set_is_the_models() -> None:
-    model = LlamaGenerator(weights(), options=read_options("n_ctx=1024"))
+    model = model_of("generator", f"llama:{weights()}", options="n_ctx=1024")
     assert model.context_tokens == 1_024
     assert model.name.endswith(":n_ctx=1024")
 

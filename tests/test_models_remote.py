@@ -6,9 +6,11 @@ from collections.abc import Callable
 
 import anyio
 import pytest
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 
+from errors import ModelError
 from models.options import read_options
+from models.protocols import Said
 from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
 from models.remote.server import Endpoint
 from tests.support.model_server import Remote, loopback_client
@@ -177,3 +179,23 @@ async def test_a_model_swapped_behind_its_name_is_noticed_within_a_minute(remote
             await embedder.prepare()
             names.append(embedder.name)
     assert names[0] == names[1] != names[2]
+
+
+@pytest.mark.anyio
+async def test_a_silent_server_times_out(remote: Remote) -> None:
+    def silent(_body: dict[str, object]) -> Response:
+        remote.release.wait(20)
+        return PlainTextResponse("late")
+
+    remote.will("/chat/completions", silent)
+    async with loopback_client() as http:
+        generator = OpenAIGenerator(
+            Endpoint(http, remote.url, "m", "sk-secret", answer_seconds=0.3)
+        )
+        with (
+            anyio.fail_after(5),
+            pytest.raises(ModelError, match="did not answer in time") as caught,
+        ):
+            await generator.generate([Said("user", "?")], max_tokens=5)
+    remote.release.set()
+    assert "sk-secret" not in str(caught.value)

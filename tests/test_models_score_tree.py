@@ -1,16 +1,17 @@
 """Path scores and choices of a real small model, equal to evaluating every path by itself."""
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
 from errors import ModelError
-from models.llama.model import LlamaGenerator
-from models.llama.token_tree import grow
 from models.protocols import tree_scorer
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import plain_scores
+from tests.support.model_server import Remote
+from tests.support.models import model_of
 
 PREFIX = "Once upon a time there was a little girl named Lily. She went to the"
 PATHS = [
@@ -29,9 +30,7 @@ def weights(shared: Path) -> Path:
 
 @needs_llama
 @pytest.mark.anyio
-async def test_a_tree_of_paths_scores_as_each_path_by_itself(
-    stories: LlamaGenerator, weights: Path
-) -> None:
+async def test_a_tree_of_paths_scores_as_each_path_by_itself(stories: Any, weights: Path) -> None:
     found = await stories.score_tree(PREFIX, PATHS)
     assert np.abs(found.log_probabilities - plain_scores(weights, PREFIX, PATHS)).max() < 1e-3
     assert found.evaluated_tokens <= found.prefix_tokens + found.tree_tokens
@@ -39,9 +38,7 @@ async def test_a_tree_of_paths_scores_as_each_path_by_itself(
 
 @needs_llama
 @pytest.mark.anyio
-async def test_hundreds_of_paths_score_as_each_by_itself(
-    stories: LlamaGenerator, weights: Path
-) -> None:
+async def test_hundreds_of_paths_score_as_each_by_itself(stories: Any, weights: Path) -> None:
     words = ["park", "shop", "sea", "house", "tree", "big", "red", "old", "cat", "dog", "sun"]
     paths = [f" {one} {other} {third} ." for one in words for other in words for third in words[:3]]
     found = await stories.score_tree(PREFIX, paths)
@@ -54,7 +51,7 @@ async def test_hundreds_of_paths_score_as_each_by_itself(
 @needs_llama
 @pytest.mark.anyio
 async def test_a_prefix_that_stays_or_grows_is_not_evaluated_again(
-    stories: LlamaGenerator, weights: Path
+    stories: Any, weights: Path
 ) -> None:
     first = await stories.score_tree(PREFIX, PATHS)
     again = await stories.score_tree(PREFIX, PATHS)
@@ -71,7 +68,7 @@ async def test_a_prefix_that_stays_or_grows_is_not_evaluated_again(
 
 @needs_llama
 @pytest.mark.anyio
-async def test_among_siblings_a_token_without_rivals_is_certain(stories: LlamaGenerator) -> None:
+async def test_among_siblings_a_token_without_rivals_is_certain(stories: Any) -> None:
     alone = await stories.score_tree(PREFIX, [" park with her mom"], among_siblings=True)
     three = await stories.score_tree(PREFIX, [" park", " shop", " sea"], among_siblings=True)
     assert alone.log_probabilities[0] == pytest.approx(0, abs=1e-6)
@@ -80,7 +77,7 @@ async def test_among_siblings_a_token_without_rivals_is_certain(stories: LlamaGe
 
 @needs_llama
 @pytest.mark.anyio
-async def test_paths_and_options_that_cannot_be_scored_are_refused(stories: LlamaGenerator) -> None:
+async def test_paths_and_options_that_cannot_be_scored_are_refused(stories: Any) -> None:
     with pytest.raises(ModelError, match="empty text"):
         await stories.score_tree(PREFIX, ["", " park"])
     with pytest.raises(ModelError, match="context is 512"):
@@ -88,12 +85,9 @@ async def test_paths_and_options_that_cannot_be_scored_are_refused(stories: Llam
     assert (await stories.score_tree(PREFIX, [])).log_probabilities.size == 0
 
 
-def test_a_backend_says_what_it_can_do(tmp_path: Path) -> None:
-    generator = LlamaGenerator(tmp_path / "a.gguf")
-    assert tree_scorer(generator) is generator
+@needs_llama
+@pytest.mark.anyio
+async def test_a_backend_says_whether_it_can_score_paths(stories: Any, remote: Remote) -> None:
+    assert tree_scorer(stories) is stories
+    assert tree_scorer(model_of("generator", f"openai:{remote.url}#m")) is None
     assert tree_scorer(None) is None
-
-
-def test_only_tokens_that_a_path_goes_on_after_are_evaluated() -> None:
-    tree = grow([[1, 2, 3], [1, 2, 4], [1, 5], [6]])
-    assert tree == {(): [1, 6], (1,): [2, 5], (1, 2): [3, 4]}

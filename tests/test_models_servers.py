@@ -14,14 +14,11 @@ import numpy as np
 import pytest
 
 from errors import ModelError
-from models.llama.model import LlamaReranker
-from models.onnx import OnnxEmbedder
 from models.protocols import Said
-from models.remote.openai import OpenAIEmbedder, OpenAIGenerator, OpenAIReranker
-from models.remote.server import Endpoint
 from tests.support.extras import need
 from tests.support.llama_reference import write_reranker
 from tests.support.model_server import loopback_client
+from tests.support.models import model_of
 from tests.support.real_servers import package_file, serving
 
 pytestmark = pytest.mark.slow
@@ -61,7 +58,7 @@ def vectors(
 @pytest.mark.anyio
 async def test_a_real_server_writes_json_that_is_valid_under_a_schema(chat: str) -> None:
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
+        generator = model_of("generator", f"openai:{chat}#smol", http=http)
         said = [
             Said("user", "Which city is the capital of France, and how many people live there?")
         ]
@@ -76,7 +73,7 @@ async def test_a_real_server_writes_json_that_is_valid_under_a_schema(chat: str)
 @pytest.mark.anyio
 async def test_a_prompt_over_a_real_servers_window_is_a_plain_error(chat: str) -> None:
     async with loopback_client() as http:
-        generator = OpenAIGenerator(Endpoint(http, chat, "smol"))
+        generator = model_of("generator", f"openai:{chat}#smol", http=http)
         with pytest.raises(ModelError, match="answered 400"):
             await generator.generate([Said("user", "hello world " * 3_000)], max_tokens=5)
         assert await generator.generate([Said("user", "Hello")], max_tokens=5)
@@ -86,11 +83,11 @@ async def test_a_prompt_over_a_real_servers_window_is_a_plain_error(chat: str) -
 async def test_a_real_servers_vectors_are_those_of_the_embedded_model(vectors: str) -> None:
     texts = [f"The ferry number {n} leaves the harbour at noon." for n in range(40)]
     async with loopback_client() as http:
-        embedder = OpenAIEmbedder(Endpoint(http, vectors, "minilm"))
+        embedder = model_of("embedder", f"openai:{vectors}#minilm", http=http)
         found = await embedder.embed(texts, kind="passage")
         assert embedder.dimension == 384
         long = await embedder.embed(["boats and harbours " * 600], kind="passage")
-    own = await OnnxEmbedder().embed(texts, kind="passage")
+    own = await model_of("embedder", "onnx:embedded").embed(texts, kind="passage")
     assert found.shape == (40, 384)
     assert (found * own).sum(axis=1).min() > 0.98
     assert np.linalg.norm(long[0]) == pytest.approx(1, abs=1e-5)
@@ -112,10 +109,10 @@ async def test_a_real_servers_rerank_scores_are_those_of_our_own_process(
     ]
     with serving("llama-server", path, tmp_path / "log", role="reranker") as url:
         async with loopback_client() as http:
-            served = await OpenAIReranker(Endpoint(http, url, "minilm")).score(
+            served = await model_of("reranker", f"openai:{url}#minilm", http=http).score(
                 "when does the ferry leave", texts
             )
-    own = LlamaReranker(path)
+    own = model_of("reranker", f"llama:{path}")
     try:
         expected = await own.score("when does the ferry leave", texts)
     finally:

@@ -16,7 +16,7 @@ from errors import ModelError
 from models.llama.model import LlamaGenerator, LlamaReranker
 from models.protocols import Said
 from models.text import instructed
-from models.worker import Limits
+from models.worker import Limits, Worker
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights, write_reranker
 
@@ -248,3 +248,11 @@ def test_instructions_of_qwen3_report_the_task() -> None:
     assert prepared.startswith("Instruct: ")
     assert prepared.endswith("\nQuery:x")
     assert instructed(["x"], "passage", "Qwen3-Embedding-0.6B") == ["x"]
+
+
+@pytest.mark.anyio
+async def test_a_process_that_ends_at_its_start_is_reported_with_its_last_words() -> None:
+    worker = Worker("no_such_module", {}, label="test model")
+    with pytest.raises(ModelError, match=r"ended with status 1.*No module named"):
+        await worker.call({"do": "embed"})
+    await worker.aclose()
