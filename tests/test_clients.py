@@ -16,11 +16,11 @@ import pytest
 from mcp import Client
 from mcp_types import CallToolResult, ResourceLink, TextContent
 
-from pipeline.text.tokens import cut_to_tokens
 from server.app import build_server
 from server.settings import read_settings
 from tests.support import LIBRARY, data_of, text_of
 from tests.support.clients import ANSWER, ASKED, GONE, PAGE, QUESTION, TWICE, read_twice, runs_of
+from tests.support.tokens import cut_to_tokens
 
 CUT: Final = 25_000
 """Tokens after which Claude Code cuts a result (MAX_MCP_OUTPUT_TOKENS;

@@ -19,7 +19,6 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
 from bench.mcp_served import ROOT
-from extras.http.gate import ALIVE, READY_PATHS
 from server.settings import SETTINGS_TABLE, read_settings
 
 DEPLOY = ROOT / "deploy"
@@ -86,8 +85,8 @@ def test_the_parts_of_the_chart_name_each_other() -> None:
         manifest("servicemonitor")["spec"]["selector"]["matchLabels"]
         == manifest("service")["metadata"]["labels"]
     )
-    assert container["livenessProbe"]["httpGet"]["path"] == ALIVE
-    assert container["readinessProbe"]["httpGet"]["path"] in READY_PATHS
+    assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
+    assert container["readinessProbe"]["httpGet"]["path"] in {"/readyz", "/health"}
     settings = manifest("config")["data"]
     assert f":{ports['metrics']}" in settings["WINNOW_HTTP"]
     secrets = manifest("secret")["stringData"]

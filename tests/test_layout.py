@@ -179,9 +179,9 @@ def test_names_of_tests_are_at_most_80_characters() -> None:
     assert [name for name in names if len(name) > MOST_NAME] == []
 
 
-DOORS = {"readers", "readers.page", "models.protocols"}
+DOORS = {"readers", "readers.page", "models.protocols", "cache.store"}
 """Doors of rooms; tools, server, cli and seams are doors whole."""
-MOST_INNER = 120
+MOST_INNER = 108
 """Test files that import inner modules, each of which breaks when one moves. It may only fall."""
 
 

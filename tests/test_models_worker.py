@@ -14,6 +14,7 @@ import pytest
 
 from errors import ModelError
 from models.llama.model import LlamaGenerator, LlamaReranker
+from models.pipe import memory_of
 from models.protocols import Said
 from models.text import instructed
 from models.worker import Limits, Worker
@@ -256,3 +257,9 @@ async def test_a_process_that_ends_at_its_start_is_reported_with_its_last_words(
     with pytest.raises(ModelError, match=r"ended with status 1.*No module named"):
         await worker.call({"do": "embed"})
     await worker.aclose()
+
+
+def test_where_memory_cannot_be_looked_up_it_is_unknown_and_nothing_is_limited_by_it() -> None:
+    gone = 2**22 + 1  # above the largest number of a process
+    assert memory_of(gone) == (0, 0)
+    assert memory_of("self")[0] > 0 or not os.path.exists("/proc/self/statm")

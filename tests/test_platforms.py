@@ -2,7 +2,6 @@
 platform in. What a platform lacks is found by its types (`make check-platforms`)."""
 
 import ast
-import os
 import signal
 import subprocess
 import sys
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from models.pipe import memory_of
 from tests.support import ROOT
 from tests.test_layout import modules
 
@@ -106,9 +104,3 @@ def test_ctrl_c_ends_a_server_where_the_event_loop_delivers_no_signals() -> None
         process.send_signal(signal.SIGINT)
         assert process.stdout.readline() == "cleaned up\n"
         assert process.wait(30) == 128 + signal.SIGINT
-
-
-def test_where_memory_cannot_be_looked_up_it_is_unknown_and_nothing_is_limited_by_it() -> None:
-    gone = 2**22 + 1  # above the largest number of a process
-    assert memory_of(gone) == (0, 0)
-    assert memory_of("self")[0] > 0 or not os.path.exists("/proc/self/statm")

@@ -22,10 +22,10 @@ from docs.release import left_out, release_notes, stated_versions, tracked, with
 from docs.shell import shell_files
 
 from cli.command import command_line
-from pipeline.text.tokens import count_tokens
 from server.app import TOOL_NAMES
 from server.settings import SETTINGS_TABLE
 from tests.support import ROOT
+from tests.support.tokens import count_tokens
 
 WORKFLOWS = sorted((ROOT / ".github/workflows").glob("*.yml"))
 FORMS = sorted(

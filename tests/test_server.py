@@ -7,8 +7,8 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS, TextResourceContents
 
-from pipeline.text.tokens import count_tokens
 from tests.support import LIBRARY, Connect, Site, data_of, text_of
+from tests.support.tokens import count_tokens
 
 pytestmark = pytest.mark.anyio
 

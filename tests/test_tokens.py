@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pipeline.evidence.show import Sheet, shortened
-from pipeline.text.tokens import count_tokens, cut_to_tokens
+from pipeline.text.tokens import Budget, count_tokens, cut_to_tokens
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"])).map(lambda text: " ".join(text.split()))
 LINES = st.lists(WORDS.filter(bool), min_size=1)
@@ -70,3 +70,25 @@ def test_a_part_that_does_not_fit_is_refused_whole_and_leaves_the_sheet_as_it_wa
 def test_a_shortened_text_says_that_it_was_cut() -> None:
     assert shortened("one two three four five six", 4) == "one two three …"
     assert shortened("one two", 3) == "one two"
+
+
+def test_what_is_over_the_rest_is_not_spent() -> None:
+    budget = Budget(10)
+    assert [budget.spend(tokens) for tokens in (7, 4, 3, 1)] == [True, False, True, False]
+    assert budget.left == 0
+
+
+def test_what_is_set_aside_is_there_again_once_it_is_released() -> None:
+    budget = Budget(10)
+    budget.set_aside(4)
+    assert (budget.left, budget.spend(7)) == (6, False)
+    budget.release()
+    assert budget.spend(7)
+
+
+def test_a_sheet_has_room_for_what_it_was_asked_to_leave_room_for() -> None:
+    sheet, later = Sheet(40), ("one line for later", "", "and a second one")
+    sheet.add("The first line.")
+    assert sheet.add(" ".join(["word"] * sheet.room_beside(*later)))
+    assert all(map(sheet.add, later))
+    assert sheet.tokens == count_tokens(sheet.text) <= 40
