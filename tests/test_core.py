@@ -181,7 +181,11 @@ QUESTIONS = (
         "When does the first ferry leave on Sundays?",
         ("Stop", "Sundays and holidays"),
     ),
-    ("ferry-timetable.html", "What does a bicycle cost on the ferry?", ("Prices in crowns, tax included.",)),
+    (
+        "ferry-timetable.html",
+        "What does a bicycle cost on the ferry?",
+        ("Prices in crowns, tax included.",),
+    ),
     (
         "pell-light-history.html",
         "When was the Pell light built?",
