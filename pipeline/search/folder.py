@@ -278,28 +278,34 @@ class FolderProvider:
         async with self._looking:
             if self._looked > came:
                 return
-            self._looked = time.monotonic()
-            compared, stamps = await in_thread(self._list)
-            if compared != self._compared:
-                # Not in a thread: what is counted meanwhile leaves and joins the queues.
+            began = time.monotonic()
+            looked = await in_thread(self._list)
+            # Not in the thread: it goes on where this call is cancelled, beside that of
+            # the next, and what is counted meanwhile leaves and joins the queues.
+            self._looked = began
+            if looked is not None:
+                self._compared, self._listing, self._listed, stamps = looked
                 self._queue(stamps)
-                self._compared = compared
 
-    def _list(self) -> tuple[tuple[object, ...], dict[FileStamp, int]]:
-        """Return what differs between states of the folders and of the index, and the
-        files in the index with their pages, empty in the same state as before."""
+    def _list(
+        self,
+    ) -> (
+        tuple[tuple[object, ...], Listing, frozenset[str], dict[FileStamp, int]] | None
+    ):
+        """Return what differs between states of the folders and of the index, what is in
+        the folders, their paths, and the files in the index with their pages; None in
+        the same state as before."""
         index = self._opened()
         listing = self._folders.look()
         compared = (index, index.version, listing)
         if compared == self._compared:
-            return compared, {}
-        self._listing = listing
-        self._listed = frozenset(stamp.path for stamp in listing.files)
+            return None
+        listed = frozenset(stamp.path for stamp in listing.files)
         stamps = index.stamps()
         # A drive that is away for a while comes back with its files.
         if not listing.missing:
-            index.forget({stamp.path for stamp in stamps} - self._listed)
-        return compared, stamps
+            index.forget(stamp for stamp in stamps if stamp.path not in listed)
+        return compared, listing, listed, stamps
 
     def _queue(self, stamps: Mapping[FileStamp, int]) -> None:
         new = [stamp for stamp in self._listing.files if stamps.get(stamp) != 0]

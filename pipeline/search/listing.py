@@ -5,13 +5,14 @@ Not for: opening files, or which of them answer (`pipeline/search/folder.py`).""
 
 import os
 import stat
+import threading
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import contextmanager
 from dataclasses import dataclass
 from operator import attrgetter
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from cancellation import check_cancelled
 from pipeline.fetch.beneath import open_beneath
@@ -51,8 +52,33 @@ class Listing:
     """Roots that cannot be read."""
 
 
+class _Item(NamedTuple):
+    """A file in a folder that may be a document."""
+
+    place: int
+    """Among the entries of the folder, by name."""
+    stamp: FileStamp
+    is_named: bool
+    """Whether its ending says that it is a document."""
+    is_text: bool = True
+
+
+class _Contents(NamedTuple):
+    """What is in a folder, as of the last look."""
+
+    entries: tuple[tuple[str, bool, bool], ...]
+    """Name of each, whether it is a folder, and whether it is a file."""
+    patterns: Ignored
+    """While entries and patterns are the same, so are the next three."""
+    folders: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    """Files that are never text."""
+    items: tuple[_Item, ...] = ()
+
+
 class Folders:
-    """The documents below some roots; not for two threads at once."""
+    """The documents below some roots; for any number of threads."""
 
     def __init__(
         self,
@@ -65,10 +91,9 @@ class Folders:
         `roots`, which may be files."""
         self._roots = [os.path.realpath(root) for root in roots]
         self._limits = most, file_bytes
-        self._texts: dict[FileStamp, bool] = {}
-        self._known = self._texts
-        """Whether files are text whose ending does not say so, now and before."""
+        self._contents: dict[str, _Contents] = {}
         self._listing = Listing()
+        self._lock = threading.Lock()
 
     def look(self) -> Listing:
         """Return the documents, each once, breadth first and by name.
@@ -79,82 +104,112 @@ class Folders:
         files without text are counted. Files beyond `most` are left out (`cut`). A root
         that cannot be read is in `missing`, a folder below it is left out without a
         note."""
+        with self._lock:
+            return self._look()
+
+    def _look(self) -> Listing:
         count, file_bytes = self._limits
-        self._known, self._texts = self._texts, {}
-        files: dict[str, FileStamp] = {}
-        passed, too_large, missing = Counter[str](), set[str](), list[str]()
-        walked, ignored = set[str](), set[str]()
+        walked, missing = dict[str, _Contents](), list[str]()
         queue = deque((root, Ignored()) for root in self._roots)
-        while queue and len(files) <= count:
+        listed = 0
+        while queue and listed <= count:
             check_cancelled()
             folder, above = queue.popleft()
             if folder in walked:
                 continue
-            walked.add(folder)
-            patterns = above.below(folder)
             try:
-                for path, stamp in self._found(folder):
-                    if path != folder and patterns.has(path, is_folder=stamp is None):
-                        ignored.add(path)
-                    elif stamp is None:
-                        queue.append((path, patterns))
-                    elif not self._texts.get(stamp, True):
-                        passed[ending_of(path)] += 1
-                    elif stamp.size > file_bytes:
-                        too_large.add(path)
-                    else:
-                        files[path] = stamp
+                walked[folder] = contents = self._looked_into(folder, above)
             except OSError:
                 if folder in self._roots:
                     missing.append(folder)
-        listing = Listing(
-            tuple(files.values())[:count],
-            len(too_large),
-            len(ignored),
+                continue
+            queue.extend((below, contents.patterns) for below in contents.folders)
+            listed += len(contents.items)
+        if (walked, (*missing,)) == (self._contents, self._listing.missing):
+            return self._listing
+        self._contents = walked
+        items = {item.stamp.path: item for one in walked.values() for item in one.items}
+        texts = [item.stamp for item in items.values() if item.is_text]
+        files = [stamp for stamp in texts if stamp.size <= file_bytes]
+        no_texts = [path for path, item in items.items() if not item.is_text]
+        no_texts += (path for one in walked.values() for path in one.others)
+        passed = Counter(map(ending_of, no_texts))
+        self._listing = Listing(
+            tuple(files[:count]),
+            len(texts) - len(files),
+            len({path for one in walked.values() for path in one.ignored}),
             tuple(sorted(passed.items(), key=lambda item: (-item[1], item[0]))),
-            len(files) > count,
+            bool(queue) or len(files) > count,
             tuple(missing),
         )
-        if listing != self._listing:
-            self._listing = listing
         return self._listing
 
-    def _found(self, folder: str) -> Iterator[tuple[str, FileStamp | None]]:
-        """Yield path and stamp of each file in a folder, and the path of each folder; of
-        a root that is a file itself.
+    def _looked_into(self, folder: str, above: Ignored) -> _Contents:
+        """Return what is in a folder; of a root that is a file itself, that.
 
-        Raises `OSError` where it cannot be read."""
+        Every name and every file's time is looked at, whatever the folder's own time
+        is: not all file systems change that. Raises `OSError` where it cannot be
+        read."""
         status = os.stat(folder, follow_symlinks=False)
         if stat.S_ISREG(status.st_mode):
-            yield folder, FileStamp(folder, status.st_mtime_ns, status.st_size)
-            return
-        for path, entry in _entries(folder):
-            # An entry may go between listing and looking.
-            with suppress(OSError):
-                if entry.is_dir(follow_symlinks=False):
-                    if not is_secret(entry.name):
-                        yield path, None
-                elif entry.is_file(follow_symlinks=False) and (
-                    stamp := self._stamp(path, entry)
-                ):
-                    yield path, stamp
+            item = _Item(0, _stamp(folder, status), is_named=True)
+            return _Contents((), above, items=(item,))
+        patterns = above.below(folder)
+        with _entries(folder) as entries:
+            names = tuple(
+                [
+                    (
+                        entry.name,
+                        entry.is_dir(follow_symlinks=False),
+                        entry.is_file(follow_symlinks=False),
+                    )
+                    for entry in entries
+                ]
+            )
+            contents = self._contents.get(folder)
+            if contents is None or contents[:2] != (names, patterns):
+                contents = _sorted_out(folder, names, patterns)
+            items: list[_Item] = []
+            for item in contents.items:
+                current = item
+                try:
+                    status = entries[item.place].stat(follow_symlinks=False)
+                    _, mtime_ns, size = item.stamp
+                    if mtime_ns != status.st_mtime_ns or size != status.st_size:
+                        stamp = _stamp(item.stamp.path, status)
+                        is_text = item.is_named or _is_text(stamp)
+                        current = item._replace(stamp=stamp, is_text=is_text)
+                except OSError:  # it went between listing and looking
+                    continue
+                items.append(current)
+        return contents._replace(items=tuple(items))
 
-    def _stamp(self, path: str, entry: os.DirEntry[str]) -> FileStamp | None:
-        """Return a file's stamp, and note whether it is text where its ending does not
-        say so; None for a file of keys."""
-        is_named = _is_named(entry.name)
-        if not is_named and is_secret(entry.name):
-            return None
-        if ending_of(entry.name) in OTHERS and not is_named:
-            stamp = FileStamp(path, 0, 0)
-            self._texts[stamp] = False
-            return stamp
-        status = entry.stat(follow_symlinks=False)
-        stamp = FileStamp(path, status.st_mtime_ns, status.st_size)
-        if not is_named:
-            is_text = self._known.get(stamp)
-            self._texts[stamp] = _is_text(stamp) if is_text is None else is_text
-        return stamp
+
+def _stamp(path: str, status: os.stat_result) -> FileStamp:
+    return FileStamp(path, status.st_mtime_ns, status.st_size)
+
+
+def _sorted_out(
+    folder: str, entries: tuple[tuple[str, bool, bool], ...], patterns: Ignored
+) -> _Contents:
+    """Return what the entries of a folder are by their names; no file was looked at
+    yet."""
+    prefix = folder if folder.endswith(os.sep) else folder + os.sep
+    folders, ignored, others = list[str](), list[str](), list[str]()
+    items = list[_Item]()
+    for place, (name, is_folder, is_file) in enumerate(entries):
+        path, is_named = prefix + name, is_file and _is_named(name)
+        if not (is_folder or is_file) or (not is_named and is_secret(name)):
+            continue
+        if patterns.has(path, is_folder=is_folder):
+            ignored.append(path)
+        elif is_folder:
+            folders.append(path)
+        elif not is_named and ending_of(name) in OTHERS:
+            others.append(path)
+        else:
+            items.append(_Item(place, FileStamp(path, -1, -1), is_named))
+    return _Contents(entries, patterns, (*folders,), (*ignored,), (*others,), (*items,))
 
 
 def is_secret(name: str) -> bool:
@@ -162,12 +217,11 @@ def is_secret(name: str) -> bool:
     return SECRET_NAME.match(name) is not None
 
 
-def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
-    """Yield what is in a folder that no link leads to, by name, without hidden names:
-    its path and its entry.
+@contextmanager
+def _entries(folder: str) -> Iterator[list[os.DirEntry[str]]]:
+    """Yield what is in a folder that no link leads to, by name, without hidden names.
 
     Raises `OSError` where it cannot be read or a link leads to it."""
-    prefix = folder if folder.endswith(os.sep) else folder + os.sep
     descriptor = (
         open_beneath(folder, getattr(os, "O_DIRECTORY", 0))
         if os.scandir in os.supports_fd
@@ -176,8 +230,7 @@ def _entries(folder: str) -> Iterator[tuple[str, os.DirEntry[str]]]:
     try:
         with os.scandir(folder if descriptor is None else descriptor) as entries:
             visible = [entry for entry in entries if not entry.name.startswith(_HIDDEN)]
-        for entry in sorted(visible, key=attrgetter("name")):
-            yield prefix + entry.name, entry
+        yield sorted(visible, key=attrgetter("name"))
     finally:
         if descriptor is not None:  # beneath it entries are looked at
             os.close(descriptor)

@@ -233,13 +233,13 @@ class WordIndex:
             row: tuple[int] | None = self._database.execute(query, values).fetchone()
         return row[0] if row else None
 
-    def forget(self, paths: Iterable[str]) -> None:
-        """Drop files; while another process is writing they stay."""
+    def forget(self, stamps: Iterable[FileStamp]) -> None:
+        """Drop files as they were; while another process is writing they stay."""
         with self.writing() as is_mine:
             if is_mine:
                 self._database.executemany(
-                    "DELETE FROM files WHERE path = ?",
-                    ((os.fsencode(path),) for path in paths),
+                    "DELETE FROM files WHERE (path, mtime_ns, size) = (?, ?, ?)",
+                    ((os.fsencode(stamp.path), *stamp[1:]) for stamp in stamps),
                 )
 
     def add(
