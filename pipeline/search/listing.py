@@ -52,7 +52,7 @@ class Listing:
     """Roots that cannot be read."""
 
 
-class _Item(NamedTuple):
+class _Listed(NamedTuple):
     """A file in a folder that may be a document."""
 
     place: int
@@ -74,7 +74,7 @@ class _Contents(NamedTuple):
     ignored: tuple[str, ...] = ()
     others: tuple[str, ...] = ()
     """Files that are never text."""
-    items: tuple[_Item, ...] = ()
+    items: tuple[_Listed, ...] = ()
 
 
 class Folders:
@@ -152,7 +152,7 @@ class Folders:
         read."""
         status = os.stat(folder, follow_symlinks=False)
         if stat.S_ISREG(status.st_mode):
-            item = _Item(0, _stamp(folder, status), is_named=True)
+            item = _Listed(0, _stamp(folder, status), is_named=True)
             return _Contents((), above, items=(item,))
         patterns = above.below(folder)
         with _entries(folder) as entries:
@@ -169,7 +169,7 @@ class Folders:
             contents = self._contents.get(folder)
             if contents is None or contents[:2] != (names, patterns):
                 contents = _sorted_out(folder, names, patterns)
-            items: list[_Item] = []
+            items: list[_Listed] = []
             for item in contents.items:
                 current = item
                 try:
@@ -196,7 +196,7 @@ def _sorted_out(
     yet."""
     prefix = folder if folder.endswith(os.sep) else folder + os.sep
     folders, ignored, others = list[str](), list[str](), list[str]()
-    items = list[_Item]()
+    items = list[_Listed]()
     for place, (name, is_folder, is_file) in enumerate(entries):
         path, is_named = prefix + name, is_file and _is_named(name)
         if not (is_folder or is_file) or (not is_named and is_secret(name)):
@@ -208,7 +208,7 @@ def _sorted_out(
         elif not is_named and ending_of(name) in OTHERS:
             others.append(path)
         else:
-            items.append(_Item(place, FileStamp(path, -1, -1), is_named))
+            items.append(_Listed(place, FileStamp(path, -1, -1), is_named))
     return _Contents(entries, patterns, (*folders,), (*ignored,), (*others,), (*items,))
 
 
