@@ -262,3 +262,9 @@ def whole_page(body: str, *, title: str = "", language: str = "") -> str:
         f"<!DOCTYPE "
         f"html>\n<html{lang}><head><title>{escape(title)}</title></head>\n<body>\n{body}\n</body></html>\n"
     )
+
+
+def inside(page: Converted) -> str:
+    """Return the body of a converter's page, without positions (they refer to another
+    file)."""
+    return unplaced(page.html.partition("<body>")[2].rpartition("</body>")[0].strip())

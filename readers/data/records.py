@@ -21,6 +21,7 @@ from readers.converted import (
     html_table,
     whole_page,
 )
+from readers.data.chats import chats_to_html
 from readers.text.markup import fragment_to_html, plain_text
 from readers.tree import MAX_DEPTH
 
@@ -45,7 +46,7 @@ def json_to_html(text: str) -> Converted | None:
             value = list(map(_loaded, filter(str.strip, text.splitlines())))
         except (ValueError, RecursionError):
             return None
-    return _as_page(value)
+    return chats_to_html(value) or _as_page(value)
 
 
 def _loaded(text: str) -> object:

@@ -7,13 +7,19 @@ nothing that it names is loaded. Not for: signatures, encrypted parts, mail atta
 mail, the container of Outlook's messages (`outlook.py`)."""
 
 import re
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from email import message_from_bytes
 from email.errors import MessageError
 from email.message import EmailMessage, MIMEPart
 from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
-from typing import Final, cast
+from itertools import groupby
+from operator import itemgetter
+from typing import Final, Literal, cast
+
+from selectolax.lexbor import LexborNode
 
 from cancellation import check_cancelled
 from readers.convert import Raw, converted, kind_of
@@ -23,19 +29,22 @@ from readers.converted import (
     Converted,
     Unreadable,
     escape,
+    inside,
     placed,
-    unplaced,
     whole_page,
 )
 from readers.formats.calendar import FORMAT as CALENDAR
 from readers.formats.mail import FORMAT as MAIL
 from readers.formats.mbox import FORMAT as MBOX
+from readers.html.guard import parse
 from readers.ledger import Ledger
 from readers.mail.calendar import calendar_to_html
+from readers.page import TITLE_CHARACTERS
 from readers.secrets import is_secret
 from readers.sniff import decode
-from readers.text.markup import fragment_to_html
-from readers.text.plain import plain_to_html
+from readers.text.markup import fragment_to_html, plain_text
+from readers.text.plain import plain_to_html, quotes
+from readers.tree import count_words
 
 _SHOWN_HEADERS: Final = ("From", "To", "Cc", "Bcc", "Reply-To", "Date")
 _MESSAGE_START: Final = re.compile(rb"(?:\A|(?<=\n)\r?\n)From [^\n]*\n")
@@ -66,6 +75,10 @@ _OUTLOOK: Final = "__nameid_version1.0".encode("utf-16-le")
 """What a message of Outlook's has (MS-OXMSG)."""
 _SCREENSHOT: Final = 40_000
 """Minimum bytes of a picture in a message to be more than a logo or emoji."""
+
+
+_MARKS: Final = re.compile(r"^(?:\s?>)+ ?")
+"""Marks of a quotation before a line."""
 
 
 class _Policy(EmailPolicy):
@@ -102,17 +115,17 @@ def message_to_html(message: EmailMessage) -> Converted:
 
 
 def mbox_to_html(mailbox: bytes) -> Converted:
-    """Return the messages of an mbox file as HTML, a section each; raises `Unreadable`
-    where none can be read.
+    """Return the messages of an mbox file as HTML, a section each, the last one first;
+    raises `Unreadable` where none can be read.
 
-    Damaged messages are passed over and named as unread, as are those after
+    Damaged messages are passed over and named as unread, as are those before the last
     `MAX_ITEMS`. What is before the first is dropped."""
     messages = _MESSAGE_START.split(mailbox)[1:]
     sections, damaged, attached = list[str](), list[str](), _Attached()
-    for number, message in enumerate(messages[:MAX_ITEMS], start=1):
+    for number in range(len(messages), max(0, len(messages) - MAX_ITEMS), -1):
         check_cancelled()
         try:
-            body = re.sub(rb"(?m)^>(>*From )", rb"\1", message)
+            body = re.sub(rb"(?m)^>(>*From )", rb"\1", messages[number - 1])
             html = _html(_parsed(body), "h2", attached)
             sections.append(placed(html, f"message={number}"))
         except Unreadable:  # one of many is reported as missing
@@ -121,7 +134,7 @@ def mbox_to_html(mailbox: bytes) -> Converted:
         raise Unreadable("it is a mailbox without a readable message")
     unread = attached.unread
     if len(messages) > MAX_ITEMS:
-        unread.insert(0, f"the messages after its first {MAX_ITEMS} of {len(messages)}")
+        unread.insert(0, f"the messages before its last {MAX_ITEMS} of {len(messages)}")
     if damaged:
         unread.insert(0, f"damaged messages: {', '.join(damaged[:20])}")
     page = whole_page("\n".join(sections))
@@ -194,19 +207,18 @@ def _html(message: EmailMessage, level: str, attached: _Attached) -> str:
     """Return a message as HTML under a heading; raises `Unreadable` for one that is
     damaged or of too many parts."""
     try:
-        head = _head(message)
         subject = _header(message, "Subject")
         text, names = _parts(message, attached)
+        head = _head(message, names)
     except (*DAMAGED, MessageError) as e:
         raise Unreadable(f"it is a damaged email message ({type(e).__name__})") from e
-    items = "".join(f"<li>{escape(name)}</li>" for name in names)
-    listed = f"<p>Attachments:</p><ul>{items}</ul>" if items else ""
     heading = f"<{level}>{escape(subject or '(without subject)')}</{level}>"
-    return "\n".join(filter(None, (heading, head, *text, listed)))
+    return "\n".join(filter(None, (heading, head, *text)))
 
 
-def _head(message: MIMEPart) -> str:
+def _head(message: MIMEPart, names: Sequence[str] = ()) -> str:
     values = {name: _header(message, name) for name in _SHOWN_HEADERS}
+    values["Attachments"] = ", ".join(names)
     fields = "".join(
         f"<dt>{name}</dt><dd>{escape(value)}</dd>"
         for name, value in values.items()
@@ -236,7 +248,7 @@ def _parts(message: EmailMessage, attached: _Attached) -> tuple[list[str], list[
             skipped |= set(map(id, entity.walk()))
             attached.ledger.hold("attachment", kind in _SEALED)
             is_report = kind == "message/delivery-status"
-            texts += [_inside(plain_to_html(entity.as_string()))] if is_report else []
+            texts += [inside(plain_to_html(entity.as_string()))] if is_report else []
         elif kind == "message/rfc822":
             texts += [_forwarded(html) for html in entity.iter_parts()]
         elif kind in _BODIES and entity.get_content_disposition() != "attachment":
@@ -253,18 +265,24 @@ def _forwarded(message: MIMEPart) -> str:
 
 
 def _unseen_alternatives(entity: MIMEPart) -> set[int]:
-    """Return the ids of those alternatives that a reader does not see: all texts but
-    the HTML, or but the plain one where none is HTML, and but invitations.
+    """Return the ids of those alternatives that a reader does not see: all texts but the
+    HTML, or but the plain one where that has twice the words, and but invitations.
 
     None where there is neither HTML nor plain text."""
-    kinds = {piece.get_content_type() for piece in entity.walk()}
-    preferred = kinds & {"text/html"} or kinds & {"text/plain"}
+    words = Counter[str]()
+    for piece in entity.walk():
+        kind = piece.get_content_type()
+        if kind in {"text/html", "text/plain"}:
+            text = _decoded(piece)
+            words[kind] += count_words(plain_text(text) if "html" in kind else text)
+    is_plain = words["text/plain"] > 2 * words["text/html"] or "text/html" not in words
     return {
         id(text)
         for text in entity.iter_parts()
-        if preferred
+        if words
         and text.get_content_maintype() == "text"
-        and text.get_content_type() not in {*preferred, *CALENDAR.types}
+        and text.get_content_type()
+        not in {"text/plain" if is_plain else "text/html", *CALENDAR.types}
     }
 
 
@@ -273,24 +291,77 @@ def _content(entity: MIMEPart) -> bytes:
     return content if isinstance(content, bytes) else b""
 
 
+def _decoded(entity: MIMEPart) -> str:
+    about = str(entity.get("content-type", ""))
+    return decode(_content(entity), content_type=about).text
+
+
 def _text(entity: MIMEPart, attached: _Attached) -> str:
     """Return a text of the message, "" for an invitation that is damaged."""
-    about, kind = str(entity.get("content-type", "")), entity.get_content_type()
-    text = decode(_content(entity), content_type=about).text
+    text, kind = _decoded(entity), entity.get_content_type()
     if kind == "text/html":
-        return fragment_to_html(text)
+        return _turns(fragment_to_html(text))
     if kind == "text/plain":
-        return _inside(plain_to_html(text))
+        return _turns(_quoting(text))
     # An invitation comes twice: as a part to be answered, and as a file.
     calendar = calendar_to_html(text)
     attached.ledger.hold("attachment", calendar is None)
-    return _inside(calendar) if calendar is not None else ""
+    return inside(calendar) if calendar is not None else ""
 
 
-def _inside(page: Converted) -> str:
-    """Return the body of a converter's page, without positions (they refer to another
-    file)."""
-    return unplaced(page.html.partition("<body>")[2].rpartition("</body>")[0].strip())
+def _quoting(text: str) -> str:
+    """Return plain text as HTML. Where all that it quotes is below its own words, and a
+    line with a colon is above each quotation, each is inside of the one that quotes it."""
+    depths, lines = [0], text.splitlines()
+    for line in lines:
+        depths.append(quotes(line) if line.strip() else depths[-1])
+    runs = groupby(zip(depths[1:], lines, strict=True), key=itemgetter(0))
+    turns = [
+        "\n".join(_MARKS.sub("", line) for _, line in run).strip() for _, run in runs
+    ]
+    is_introduced = all(turn.endswith(":") for turn in turns[:-1])
+    if depths != sorted(depths) or not is_introduced:
+        return inside(plain_to_html(text))
+    return "<blockquote>".join(inside(plain_to_html(turn)) for turn in turns)
+
+
+def _turns(html: str) -> str:
+    """Return HTML with a heading over each message that it quotes at its end: the line
+    above or at the top of it that ends in a colon. Nothing is changed of a quotation
+    with an answer below it."""
+    root = parse(html) if "<blockquote" in html else None
+    if root is None:
+        return html
+    node: LexborNode | None = None
+    for text in root.traverse(include_text=True):
+        node = text if text.tag == "-text" and (text.text() or "").strip() else node
+    while node is not None:
+        if node.tag == "blockquote":
+            _name(node)
+        node = node.parent
+    return root.html or html
+
+
+def _name(quotation: LexborNode) -> None:
+    """Make the line that introduces a quotation a heading."""
+    above: LexborNode | None = quotation
+    before = None
+    while above is not None and before is None:
+        before, above = _filled(above.prev, "prev"), above.parent
+    for line in filter(None, (before, _filled(quotation.first_child, "next"))):
+        words = " ".join(line.text().split())
+        if words.endswith(":") and len(words) <= TITLE_CHARACTERS:
+            heading = line.parser.create_node("h3")
+            heading.insert_child(words)
+            line.replace_with(heading)
+            return
+
+
+def _filled(node: LexborNode | None, way: Literal["next", "prev"]) -> LexborNode | None:
+    """Return the next node with text among those beside each other, this one first."""
+    while node is not None and not node.text().strip():
+        node = getattr(node, way)
+    return node
 
 
 def _header(message: MIMEPart, name: str) -> str:

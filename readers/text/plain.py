@@ -204,14 +204,14 @@ def _unbroken(lines: Sequence[str]) -> list[str]:
         # A date, an address or the rights of a file begin a record.
         signs = re.sub(r"[^\W\d_]", "", line.split()[0].strip(_PUNCTUATION))
         words = line.strip().lstrip("> ")
-        if goes_on and len(signs) < 2 and _quotes(line) == _quotes(before):
+        if goes_on and len(signs) < 2 and quotes(line) == quotes(before):
             joined[-1] += " " + words
         elif words:
             joined.append(line.strip())
     return joined
 
 
-def _quotes(line: str) -> int:
+def quotes(line: str) -> int:
     """Return how often a mail quotes what a line says: once for each `>` before it."""
     text = line.strip()
     return text.count(">", 0, len(text) - len(text.lstrip("> ")))
