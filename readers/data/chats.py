@@ -15,7 +15,7 @@ from readers.converted import MAX_ITEMS, Converted, escape, inside, placed, whol
 from readers.text.plain import plain_to_html
 from readers.tree import tags
 
-_FORMS: Final = (
+_MESSAGE_FIELDS: Final = (
     tags("type user ts text"),  # Slack
     tags("from_id date text"),  # Telegram
     tags("isPinned timestamp author content"),  # Discord
@@ -24,7 +24,7 @@ _FORMS: Final = (
     tags("uuid sender created_at text"),  # Claude
 )
 """Fields of most messages of a chat."""
-_TIMES: Final = tags("ts date timestamp timestamp_ms create_time created_at")
+_SENT_FIELDS: Final = tags("ts date timestamp timestamp_ms create_time created_at")
 _SENDERS: Final = tags(
     "user_profile bot_profile username user from actor author sender_name sender"
 )
@@ -68,7 +68,9 @@ def _chats(value: object, title: str, depth: int) -> Iterator[str]:
     if not isinstance(value, list) or depth > _DEEPEST:
         return
     messages: list[_Message] = [child for child in value if isinstance(child, dict)]
-    matching = [m for m in messages if any(form <= m.keys() for form in _FORMS)]
+    matching = [
+        m for m in messages if any(form <= m.keys() for form in _MESSAGE_FIELDS)
+    ]
     if 2 * len(matching) > len(messages):
         yield f"<h2>{escape(title)}</h2>"
         yield from _turns(messages)
@@ -95,7 +97,7 @@ def _turns(messages: list[_Message]) -> Iterator[str]:
         if message.keys() >= {"user", "user_profile"}
     }
     for number, message in enumerate(messages, start=1):
-        sender, time = _name(_field(message, _SENDERS)), _field(message, _TIMES)
+        sender, time = _name(_field(message, _SENDERS)), _field(message, _SENT_FIELDS)
         words = _said(message) or _said(message.get("blocks"))
         head, text = (
             _SLACK_ID.sub(lambda name: people.get(name[0], name[0]), part)
