@@ -148,15 +148,15 @@ def _items(lines: Sequence[str]) -> str:
     start = _BULLET.match(lines[0])
     if start is None:
         return ""
-    items: list[str] = []
+    items: list[list[str]] = []
     for line in lines:
         bullet = _BULLET.match(line)
         if bullet:
-            items.append(bullet[2].strip())
+            items.append([bullet[2].strip()])
         else:
-            items[-1] += " " + line.strip()
+            items[-1].append(line.strip())
     tag = f'ol start="{int(start[1])}"' if start[1] else "ul"
-    listed = "".join(f"<li>{escape(item)}</li>" for item in items)
+    listed = "".join(f"<li>{escape(' '.join(item))}</li>" for item in items)
     return f"<{tag}>{listed}</{tag[:2]}>"
 
 
@@ -197,7 +197,7 @@ def _unbroken(lines: Sequence[str]) -> list[str]:
     """Return lines, those that were only broken to fit a width joined again: the ones
     that go on in a small letter below a full line, and in a mail quote it as often."""
     longest = max(len(line.rstrip()) for line in lines)
-    joined = [lines[0].strip()]
+    joined = [[lines[0].strip()]]
     for before, line in pairwise(lines):
         was_full = longest in _WIDTHS and len(before.rstrip()) >= _FILLED_LINE * longest
         goes_on = was_full or (longest in _WIDTHS and line.lstrip()[0].islower())
@@ -205,10 +205,10 @@ def _unbroken(lines: Sequence[str]) -> list[str]:
         signs = re.sub(r"[^\W\d_]", "", line.split()[0].strip(_PUNCTUATION))
         words = line.strip().lstrip("> ")
         if goes_on and len(signs) < 2 and quotes(line) == quotes(before):
-            joined[-1] += " " + words
+            joined[-1].append(words)
         elif words:
-            joined.append(line.strip())
-    return joined
+            joined.append([line.strip()])
+    return [" ".join(pieces) for pieces in joined]
 
 
 def quotes(line: str) -> int:
