@@ -6,7 +6,7 @@ bounds; nothing else ends a call.
     python -m bench.mutated --seed 7         other damage
     python -m bench.mutated --check --kept FILE   goes on from what FILE has, and adds to it
 
-The files are those of `bench/documents.py`, old Office files, a PDF, mail, RTF and JSON written by hand,
+The files are those of `bench/documents.py`, old Office files, a PDF, mail, RTF, JSON and a chat written by hand,
 and by pandoc ODT, EPUB and a notebook, where it is installed. Damage: bytes changed,
 cut, doubled, put in; of a zip the same inside of one of its parts, which is packed
 again. One process reads them, and another where it ended or took too long; then its
@@ -59,6 +59,16 @@ _OLD_FILES: Final = (
 """Of the extra `office-legacy`; refused without it."""
 _JSON: Final = b'[{"name": "Arn", "tons": 5}, {"name": "Holt", "tons": 7.5}, {"name": "Wick", "tons": null}]'
 
+_CHAT: Final = (
+    b'[{"title": "Boats", "mapping": {"a": {"parent": "r", "message": {"author": {"role": "user"}, '
+    b'"create_time": 1.7e9, "content": {"parts": ["When?"]}}}}, "current_node": "a"}, {"messages": '
+    b'[{"from_id": "1", "from": "Arn", "date": "2026-01-02T03:04:05", "text": ["At ", {"text": "9"}]}]}]'
+)
+_THREAD: Final = (
+    b"Subject: Re: Boats\r\nMIME-Version: 1.0\r\n\r\nAt nine.\r\n\r\nOn Monday Arn wrote:\r\n"
+    b"> At ten?\r\n>\r\n> Holt wrote:\r\n>> When?\r\n"
+)
+
 
 class Outcome(NamedTuple):
     """How one file came out."""
@@ -79,6 +89,12 @@ def originals() -> list[tuple[str, bytes]]:
         ("a.eml", _MAIL),
         ("a.rtf", _RTF),
         ("a.json", _JSON),
+        ("chat.json", _CHAT),
+        (
+            "a.mbox",
+            b"From a@b.example\n" + _MAIL + b"\n" + b"From b@b.example\n" + _THREAD,
+        ),
+        ("thread.eml", _THREAD),
     ]
     with zipfile.ZipFile(_OLD_FILES) as archive:
         made += [(name, archive.read(name)) for name in archive.namelist()]

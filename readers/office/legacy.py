@@ -80,7 +80,7 @@ def sheets_to_html(body: bytes) -> Converted:
         return _sheets(python_calamine.load_workbook(io.BytesIO(body)))
     except python_calamine.PasswordError as error:
         raise Unreadable(ENCRYPTED) from error
-    except python_calamine.CalamineError as error:
+    except (python_calamine.CalamineError, *DAMAGED) as error:
         raise Unreadable("it is a damaged workbook, or has a password") from error
     except BaseException as error:
         if type(error).__module__ != "pyo3_runtime":
