@@ -6,8 +6,9 @@ bounds; nothing else ends a call.
     python -m bench.mutated --seed 7         other damage
     python -m bench.mutated --check --kept FILE   goes on from what FILE has, and adds to it
 
-The files are those of `bench/documents.py`, old Office files, a PDF, mail, RTF, JSON and a chat written by hand,
-and by pandoc ODT, EPUB and a notebook, where it is installed. Damage: bytes changed,
+The files are those of `bench/documents.py`, old Office files, and a PDF, mail, RTF, JSON
+and a chat written by hand. Where pandoc is installed, ODT, EPUB and a notebook as well.
+Damage: bytes changed,
 cut, doubled, put in; of a zip the same inside of one of its parts, which is packed
 again. One process reads them, and another where it ended or took too long; then its
 hundred is read file by file. Not for: files made to exhaust us
