@@ -17,8 +17,8 @@ import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import date
 from pathlib import Path
 from typing import Final
@@ -26,6 +26,7 @@ from typing import Final
 ROOT: Final = Path(__file__).resolve().parents[1]
 TABLES: Final = Path(__file__).with_suffix(".toml")
 MOST_DAYS: Final = 30
+DOCUMENTS: Final = ("README.md", "docs/figures.md")
 _RECORD: Final = re.compile(
     r"^`python -m (?P<command>[^`]*)`, commit (?P<commit>[0-9a-f]{7,40}), (?P<date>[\d-]{10})",
     re.MULTILINE,
@@ -47,6 +48,8 @@ class Table:
     lines: str = ""
     """Which lines of the output are the table, as a regular expression; those of a
     Markdown table where it is empty."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """Words of the output that the document says otherwise."""
 
     def place(self) -> tuple[str, re.Pattern[str]]:
         """Return the document's text, and what finds the table in it."""
@@ -107,6 +110,18 @@ def faults(table: Table) -> Iterator[str]:
         yield f"{table.name}: {age} days old by what it measures"
 
 
+def unwritten(known: Sequence[Table]) -> Iterator[str]:
+    """Yield the tables of the documents that no row writes."""
+    names = {(table.document, table.name) for table in known}
+    for document in DOCUMENTS:
+        text = (ROOT / document).read_text("utf-8")
+        yield from (
+            f"{name}: no row of {TABLES.name} writes it into {document}"
+            for name in re.findall(r"<!-- figures:(\w+) -->", text)
+            if (document, name) not in names
+        )
+
+
 def output(command: str) -> list[str]:
     """Return the lines that a command of a table prints."""
     done = subprocess.run(  # noqa: S603  ours
@@ -125,6 +140,8 @@ def write(table: Table, printed: Sequence[str]) -> None:
     Raises RuntimeError where there are none, or no place for them."""
     wanted = re.compile(table.lines or r"\|")
     lines = [line for line in printed if wanted.match(line)]
+    for words, label in table.labels.items():
+        lines = [line.replace(words, label) for line in lines]
     if not lines:
         raise RuntimeError(f"{table.command} printed no table")
     body = lines if lines[0].startswith("|") else ["```text", *lines, "```"]
@@ -163,6 +180,7 @@ def main(words: Sequence[str] | None = None) -> int:
     if wanted.tables and not wanted.check:
         return 0
     wrong = [line for table in known.values() for line in faults(table)]
+    wrong += unwritten(list(known.values()))
     for table in known.values() if not wanted.check else ():
         print(f"{table.name:18} {table.document:16} python -m {table.command}")
     print(

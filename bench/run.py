@@ -466,7 +466,10 @@ def table(found: Sequence[Given], by: str = "") -> list[str]:
         if set(cells) != {""}:
             lines.append(f"| {name} | {' | '.join(cells)} |")
 
-    for (name, tool, part), group in sorted(groups.items()):
+    sets = list(dict.fromkeys(row.set for row in found))
+    order = sorted(groups, key=lambda key: (sets.index(key[0]), *key[1:]))
+    for name, tool, part in order:
+        group = groups[name, tool, part]
         label = f"{name}, {part}" if part else f"{name}, {tool}"
         answered = [row for row in group if row.answerable]
         nothing = [row for row in group if not row.answerable]

@@ -4,7 +4,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from bench.figures import Table, days_old, faults, git, tables
+from bench.figures import Table, days_old, faults, git, tables, unwritten
 
 TABLES = {table.name: table for table in tables()}
 
@@ -34,3 +34,9 @@ def test_the_age_is_counted_to_the_newest_change_of_what_is_measured() -> None:
     newest = git("log", "-1", "--format=%H", "HEAD", "--", *TABLES["main_content"].measures)
     assert days_old(TABLES["main_content"], newest) == 0
     assert days_old(TABLES["main_content"], "0" * 40) is None
+
+
+def test_a_table_of_a_document_that_no_row_writes_is_named() -> None:
+    named = {line.partition(":")[0] for line in unwritten([])}
+    assert set(TABLES) <= named
+    assert {line.partition(":")[0] for line in unwritten(tables())} == named - set(TABLES)
