@@ -71,8 +71,7 @@ async def answer(
     sheet.add(head(reading, delimiter) if head else notice_within(delimiter, budget))
     if reading.verdict == "none" or not documents:
         sheet.add_cut(reading.note)
-        nearest = f"Nearest lines of the sources read ({len(documents)}):"
-        sheet.add(nearest if len(reading.values) else "")
+        sheet.add("Nearest lines:" if len(reading.values) else "")
     # 6. Grow passages around the best units; where sources differ is said above them, in
     # labels that are known then: until then each has three letters
     assembled = await in_thread(

@@ -275,7 +275,7 @@ def test_no_answer_at_a_terminal_names_the_command_that_goes_on(tmp_path: Path) 
     shown = on_terminal(
         tmp_path, "extract", "Which enzyme unwinds the DNA double helix?", page, code=3
     )
-    assert "None: no sentence that was read seems to answer the question." in shown
+    assert "None: no sentence of the one source read seems to answer the question." in shown
     assert "winnow research with the same question" in " ".join(shown.split())
 
 

@@ -137,7 +137,7 @@ async def test_an_option_or_version_that_nothing_read_has_is_named(
     assert found.absent == ((absent,) if absent else ())
     answered = verdict_line(replace(found, verdict="answered"))
     assert answered.startswith(VERDICT_LINES["answered"])
-    assert answered.endswith(f'Nowhere in what was read: "{absent}".' if absent else "below.")
+    assert answered.endswith(f'Nowhere in the one source read: "{absent}".' if absent else "below.")
 
 
 @pytest.mark.anyio
@@ -148,7 +148,7 @@ async def test_the_first_line_is_the_verdict_and_a_name_that_is_on_no_page() -> 
         await extract(Question(question), documents, reader=Blend(None)), verdict="unsure"
     )
     assert verdict_line(found) == (
-        'Unsure whether this answers the question. Nowhere in what was read: "Huawei".'
+        'Unsure whether this answers the question. Nowhere in the one source read: "Huawei".'
     )
 
 

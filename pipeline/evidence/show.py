@@ -55,13 +55,13 @@ all."""
 VERDICT_LINES: Final = {
     "answered": "Probably answered below.",
     "unsure": "Unsure whether this answers the question.",
-    "none": "None: no sentence that was read seems to answer the question.",
+    "none": "None: no sentence of {sources} seems to answer the question.",
 }
 """How an answer begins, by its verdict."""
 GAP: Final = "…"
 """Mark for omitted units and truncated parts (one or two tokens)."""
 MOST_ABSENT: Final = 3
-"""Names that an answer says are nowhere."""
+"""Names that an answer says no source read has."""
 _GAPS: Final = 2
 """Empty columns for each filled one up to which a row alone is shown below its header,
 which costs more."""
@@ -89,11 +89,13 @@ def injection_line(names: Iterable[str], left_out: int = 0) -> str:
 
 
 def verdict_line(reading: Reading) -> str:
-    """Return how the answer of a reading begins: its verdict, and names that nothing
+    """Return how the answer of a reading begins: its verdict, and names that no source
     read has."""
+    count = len(reading.tagged) - len(reading.unread)
+    sources = f"the {count} sources read" if count != 1 else "the one source read"
     verdict = CUT if reading.cut else VERDICT_LINES[reading.verdict]
-    absent = _listed("Nowhere in what was read: {}.", reading.absent)
-    return f"{verdict} {absent}".rstrip()
+    absent = _listed(f"Nowhere in {sources}: {{}}.", reading.absent)
+    return f"{verdict.format(sources=sources)} {absent}".rstrip()
 
 
 def verdict_text(reading: Reading) -> str:
@@ -312,9 +314,9 @@ def _link(label: str, passage: Evidence) -> str:
 
     Of a local file it is the position alone (page, row): viewers of files cannot search
     for words."""
-    fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
     if passage.url.startswith("file:"):
-        fragment = fragment.partition(":~:")[0].rstrip("#")
+        return f"[{label}] #{passage.place}" if passage.place else ""
+    fragment = passage.citation.removeprefix(passage.url.partition("#")[0])
     return f"[{label}] {fragment}" if "#" in fragment else ""
 
 
