@@ -82,48 +82,50 @@ def render_headings(
 
 def _over_posts(blocks: Sequence[Block]) -> Set[int]:
     """Return the different headings of one shape: above posts these are the authors."""
-    alike: dict[str, list[int]] = {}
+    of_shape: dict[str, list[int]] = {}
     for number, block in enumerate(blocks):
         if block.kind == "heading":
-            alike.setdefault(shape_of(block.path), []).append(number)
-    found = (
+            of_shape.setdefault(shape_of(block.path), []).append(number)
+    groups = (
         numbers
-        for numbers in alike.values()
+        for numbers in of_shape.values()
         if len(numbers) >= POSTS
         and len({blocks[number].text for number in numbers}) > 1
     )
-    return frozenset(number for numbers in found for number in numbers)
+    return frozenset(number for numbers in groups for number in numbers)
 
 
 def headings_above(blocks: Sequence[Block]) -> list[tuple[int, ...]]:
     """Return for each block the indices of the heading blocks above it, outermost
     first."""
     latest: dict[tuple[str, ...], int] = {}
-    above: list[tuple[int, ...]] = []
-    known: dict[tuple[str, ...], tuple[int, ...]] = {}
+    chains: list[tuple[int, ...]] = []
+    chain_of: dict[tuple[str, ...], tuple[int, ...]] = {}
     for number, block in enumerate(blocks):
         path = block.heading_path
-        chain = known.get(path)
+        chain = chain_of.get(path)
         if chain is None:
             chain = tuple(
                 latest[path[:k]] for k in range(1, len(path) + 1) if path[:k] in latest
             )
-            known[path] = chain
-        above.append(chain)
+            chain_of[path] = chain
+        chains.append(chain)
         if block.kind == "heading":
-            own = (*path, block.text)
-            latest[own] = number
-            known = {}
-    return above
+            own_path = (*path, block.text)
+            latest[own_path] = number
+            chain_of = {}
+    return chains
 
 
 def repeats_title(block: Block, title: str) -> bool:
     """Whether a heading says no more than the page's title: that one, or the topmost of
     its words, whatever quotation marks and dashes either has."""
-    own, said = (
+    heading_words, title_words = (
         " ".join(_WORD.findall(text.casefold())) for text in (block.text, title)
     )
-    return own == said or (not block.heading_path and f" {own} " in f" {said} ")
+    return heading_words == title_words or (
+        not block.heading_path and f" {heading_words} " in f" {title_words} "
+    )
 
 
 @kept_with_document
@@ -139,12 +141,12 @@ def is_header_row(blocks: Sequence[Block], number: int) -> bool:
     block = blocks[number]
     if block.kind != "row" or block.header or len(block.cells) < 2:
         return False
-    for below in blocks[number + 1 : number + 1 + _HEADER_ROWS]:
-        if below.kind != "row" or table_of(below) != table_of(block):
+    for row in blocks[number + 1 : number + 1 + _HEADER_ROWS]:
+        if row.kind != "row" or table_of(row) != table_of(block):
             return False
-        if below.header:
-            columns = below.header.split(" | ")
-            return below.header == " | ".join(block.cells) or all(
+        if row.header:
+            columns = row.header.split(" | ")
+            return row.header == " | ".join(block.cells) or all(
                 not cell or (index < len(columns) and cell in columns[index])
                 for index, cell in enumerate(block.cells)
             )
@@ -171,39 +173,39 @@ class _LineWriter:
 
     def collect(self, kept: Sequence[Kept]) -> list[Line]:
         blocks = self.document.blocks
-        above = headings_over(self.document)
+        chains = headings_over(self.document)
         spans: dict[int, list[tuple[int, int]]] = {}
         for piece in sorted(kept, key=lambda piece: (piece.block, piece.start)):
             end = piece.end if piece.end >= 0 else len(blocks[piece.block].text)
             spans.setdefault(piece.block, []).append((piece.start, end))
-        wanted = sorted(spans)
-        shown = set(wanted).union(*(above[number] for number in wanted))
-        last = -1
+        numbers = sorted(spans)
+        written_blocks = set(numbers).union(*(chains[number] for number in numbers))
+        previous = -1
         position = 0
-        while position < len(wanted):
-            number = wanted[position]
+        while position < len(numbers):
+            number = numbers[position]
             # A gap is marked between units under the same heading; a new heading says as much.
-            fresh = self.heading(
-                (*above[number], number)
+            is_new_heading = self.heading(
+                (*chains[number], number)
                 if blocks[number].kind == "heading"
-                else above[number]
+                else chains[number]
             )
             if blocks[number].kind != "heading":
                 if (
-                    last >= 0
-                    and not fresh
+                    previous >= 0
+                    and not is_new_heading
                     and any(
-                        self._left_out(n, number, shown)
-                        for n in range(last + 1, number)
+                        self._left_out(n, number, written_blocks)
+                        for n in range(previous + 1, number)
                     )
                 ):
-                    self._gap(last, number)
+                    self._gap(previous, number)
                 if blocks[number].kind == "row":
-                    count = self._table(wanted[position:], spans)
+                    count = self._table(numbers[position:], spans)
                     position += count - 1
                 else:
                     self._block(number, spans[number])
-            last = wanted[position]
+            previous = numbers[position]
             position += 1
         return (
             self.lines
@@ -211,23 +213,26 @@ class _LineWriter:
             else [*self.lines, *self.references.lines()]
         )
 
-    def _left_out(self, skipped: int, number: int, shown: set[int]) -> bool:
+    def _left_out(self, skipped: int, number: int, written_blocks: set[int]) -> bool:
         """Return whether a unit before `number` is missing, captions and headers of its
         row aside."""
         block = self.document.blocks[skipped]
-        if skipped in shown or is_header_row(self.document.blocks, skipped):
+        if skipped in written_blocks or is_header_row(self.document.blocks, skipped):
             return False
         return block.kind != "caption" or block.text not in self.document.blocks[
             number
         ].lead.split("\n")
 
-    def _gap(self, last: int, number: int) -> None:
+    def _gap(self, previous: int, number: int) -> None:
         """Mark a gap; within a list as an item, in a numbered one not at all, since its
         numbers say so."""
         block = self.document.blocks[number]
         if block.kind == "item" and block.lead and not self._is_shown(block.lead):
             return  # its lead-in starts again
-        before, after = list_items_of(self.document.blocks[last]), list_items_of(block)
+        before, after = (
+            list_items_of(self.document.blocks[previous]),
+            list_items_of(block),
+        )
         if not after or not {item.list for item in before} & {
             item.list for item in after
         }:
@@ -248,14 +253,14 @@ class _LineWriter:
         if same == len(chain):
             return False
         self.chain = chain
-        shown = [
+        headings = [
             blocks[number]
             for number in chain[same:]
             if not repeats_title(blocks[number], self.title)
         ]
         texts = [
             f"{block.ordinal.mark} {block.text}" if block.ordinal else block.text
-            for block in shown
+            for block in headings
         ]
         if not texts:
             return False
@@ -271,10 +276,10 @@ class _LineWriter:
             return
         text = _joined(block.text, spans)
         is_name = block.lead in block.heading_path[-1:]
-        leads = (is_name and self.around is None) or (
+        has_lead = (is_name and self.around is None) or (
             not is_name and block.kind == "item"
         )
-        if block.lead and leads and not self._is_shown(block.lead):
+        if block.lead and has_lead and not self._is_shown(block.lead):
             self._lead(block, text, is_name=is_name)
         text = self._marked(number, text)
         if (
@@ -291,11 +296,11 @@ class _LineWriter:
 
     def _code(self, block: Block, spans: Sequence[tuple[int, int]]) -> None:
         """Write a listing, as an item of its list where it has a number."""
-        named = _CODE_LANGUAGE.match(block.html)
+        match = _CODE_LANGUAGE.match(block.html)
         places = list_items_of(block)
         if block.ordinal and spans[0][0] == 0:
             self.lines.append(Line("item", places=places))
-        language = named[1] if named else ""
+        language = match[1] if match else ""
         text = _listing(block.text, spans)
         self.lines.append(Line("code", text, places=places, language=language))
 
@@ -305,35 +310,35 @@ class _LineWriter:
         self.printed.add(block.lead)
         lead = block.lead
         if is_name:
-            near = [line.text for line in self.lines[self.record :]]
+            lines = [line.text for line in self.lines[self.record :]]
             names = lead.split(NAMES)
             lead = NAMES.join(
-                n for n in names if not any(text.endswith(n) for text in near)
+                n for n in names if not any(text.endswith(n) for text in lines)
             )
         self.lines.extend(
             [Line("paragraph", lead, places=list_items_of(block)[:-1])] if lead else []
         )
 
     def _is_shown(self, lead: str) -> bool:
-        near = [line.text for line in self.lines[-40:]]
+        lines = [line.text for line in self.lines[-40:]]
         return lead in self.printed or all(
-            any(text.endswith(part) for text in near) for part in lead.split(NAMES)
+            any(text.endswith(name) for text in lines) for name in lead.split(NAMES)
         )
 
     def _table(
-        self, wanted: Sequence[int], spans: dict[int, list[tuple[int, int]]]
+        self, numbers: Sequence[int], spans: dict[int, list[tuple[int, int]]]
     ) -> int:
         """Write the rows of one table that begin `wanted`; return how many of `wanted`
         that took."""
         blocks = self.document.blocks
-        table = table_of(blocks[wanted[0]])
+        table = table_of(blocks[numbers[0]])
         rows: list[int] = []
-        for number in wanted:
+        for number in numbers:
             if blocks[number].kind != "row" or table_of(blocks[number]) != table:
                 break
             rows.append(number)
         header = next(
-            (found for number in rows if (found := blocks[number].header)), ""
+            (row_header for number in rows if (row_header := blocks[number].header)), ""
         )
         heads = [n for n in rows if header and is_header_row(blocks, n)]
         titles = [n for n in rows if heads and n < heads[0]]
@@ -386,9 +391,9 @@ class _LineWriter:
         leads = [
             line for line in row.lead.split("\n") if line and not line.startswith("| ")
         ]
-        fresh = [line for line in leads if not self._is_shown(line)]
-        self.printed.update(fresh)
-        return fresh
+        new_leads = [line for line in leads if not self._is_shown(line)]
+        self.printed.update(new_leads)
+        return new_leads
 
 
 def _names_the_table(header: str) -> bool:
@@ -408,8 +413,8 @@ def _is_read_alone(row: Block, header: str) -> bool:
 def list_items_of(block: Block) -> tuple[ListItem, ...]:
     """Return the list items around a unit, outermost first."""
     places = [
-        ListItem(block.path[: found.end()], found[1] == "ol", int(found[2] or 1))
-        for found in _ITEM_PATH.finditer(block.path)
+        ListItem(block.path[: match.end()], match[1] == "ol", int(match[2] or 1))
+        for match in _ITEM_PATH.finditer(block.path)
     ]
     if places and block.ordinal:
         value, form, mark = block.ordinal
@@ -421,13 +426,13 @@ def _joined(text: str, spans: Sequence[tuple[int, int]]) -> str:
     """Return the parts of a unit, with an ellipsis where something between them is left
     out."""
     parts: list[str] = []
-    last = 0
+    written_to = 0
     for start, end in spans:
-        if start > last and text[last:start].strip():
+        if start > written_to and text[written_to:start].strip():
             parts.append(GAP)
         parts.append(text[start:end].strip())
-        last = end
-    if text[last:].strip():
+        written_to = end
+    if text[written_to:].strip():
         parts.append(GAP)
     return " ".join(parts)
 
@@ -468,21 +473,23 @@ class References:
         cell, position = 0, 0
         for words, address in links_in(self._document, block):
             for index in range(cell, len(marked)):
-                found = marked[index].find(words, position if index == cell else 0)
-                if found >= 0:
-                    shown = self._mark(words, address)
+                at_character = marked[index].find(
+                    words, position if index == cell else 0
+                )
+                if at_character >= 0:
+                    mark = self._mark(words, address)
                     marked[index] = (
-                        f"{marked[index][:found]}{shown}{marked[index][found + len(words) :]}"
+                        f"{marked[index][:at_character]}{mark}{marked[index][at_character + len(words) :]}"
                     )
-                    cell, position = index, found + len(shown)
+                    cell, position = index, at_character + len(mark)
                     break
         return tuple(marked)
 
     def lines(self) -> list[Line]:
         """Return the list of addresses, one a line."""
-        sign = ":" if self._form == "markdown" else ""
+        colon = ":" if self._form == "markdown" else ""
         return [
-            Line("reference", f"[{number}]{sign} {address}")
+            Line("reference", f"[{number}]{colon} {address}")
             for address, number in self._numbers.items()
         ]
 
@@ -504,16 +511,18 @@ def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
     if node is None:
         return
     run = path.rpartition("/")[2].removeprefix("text").isdigit()
-    here = urldefrag(document.page.final_url).url
+    base = urldefrag(document.page.final_url).url
     stack: list[Node] = [node]
     while stack:
-        one = stack.pop()
-        below = [child for child in one.children if isinstance(child, Node)]
-        stack.extend(child for child in reversed(below) if not (run and child.breaks))
+        node_inside = stack.pop()
+        children = [child for child in node_inside.children if isinstance(child, Node)]
+        stack.extend(
+            child for child in reversed(children) if not (run and child.breaks)
+        )
         if (
-            one.tag == "a"
-            and (words := text_of(one))
-            and (address := absolute(one.attrs.get("href", ""), here))
+            node_inside.tag == "a"
+            and (words := text_of(node_inside))
+            and (address := absolute(node_inside.attrs.get("href", ""), base))
         ):
             yield words, address
 
@@ -521,19 +530,19 @@ def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
 def all_links(document: Document) -> dict[str, str]:
     """Return the words of each link to another page, by its address, in the order of
     the page; of an address linked twice, those of the first."""
-    here = urldefrag(document.page.final_url).url
-    found: dict[str, str] = {}
+    base = urldefrag(document.page.final_url).url
+    links: dict[str, str] = {}
     for node in walk(document.root):
         words = (
             FRAME if node.tag == "iframe" else text_of(node) if node.tag == "a" else ""
         )
         href = node.attrs.get("href", "")
         if words and (
-            address := absolute(href, here)
-            or (_beside(href, here) if words == FRAME else "")
+            address := absolute(href, base)
+            or (_beside(href, base) if words == FRAME else "")
         ):
-            found.setdefault(address, words)
-    return found
+            links.setdefault(address, words)
+    return links
 
 
 def _beside(href: str, base: str) -> str:
@@ -555,12 +564,12 @@ def absolute(href: str, base: str) -> str:
     are empty, too."""
     try:
         address = urljoin(base, "".join(href.split()))
-        parts = urlsplit(address)
+        split_address = urlsplit(address)
     except ValueError:
         return ""
     if (
-        parts.scheme not in {"http", "https"}
-        or not parts.netloc
+        split_address.scheme not in {"http", "https"}
+        or not split_address.netloc
         or len(address) > TITLE_CHARACTERS
     ):
         return ""

@@ -150,7 +150,9 @@ def show_evidence(
             reports."""
     groups = [
         list(group)
-        for _, group in groupby(evidence, key=lambda one: (one.url, one.title))
+        for _, group in groupby(
+            evidence, key=lambda passage: (passage.url, passage.title)
+        )
     ]
     labels: list[str] = []
     bodies: list[str] = []
@@ -159,7 +161,7 @@ def show_evidence(
         labels.extend(f"{number}{letter}" for letter in letters)
         bodies.append(_body(letters, passages, max_tokens=max_tokens))
     # What marks, labels and headings leave of the frame is for the heads, then for links
-    words = sum(count_each([one.text for one in evidence]))
+    words = sum(count_each([passage.text for passage in evidence]))
     framing = (
         int(FRAME_SHARE * max_tokens)
         - count_tokens(notice_within(delimiter, max_tokens))
@@ -174,7 +176,11 @@ def show_evidence(
         for number, group in enumerate(groups, start=1)
     ]
     speaking = injection_line(
-        (label for label, one in zip(labels, evidence, strict=True) if one.injection),
+        (
+            label
+            for label, passage in zip(labels, evidence, strict=True)
+            if passage.injection
+        ),
         unquoted,
     )
     quoted = (
@@ -193,8 +199,8 @@ def show_evidence(
             if links == "rest"
             else min(limit, int(words / (1 - FRAME_SHARE)))
         )
-        first = max(range(len(evidence)), key=lambda index: evidence[index].score.value)
-        link = _link(labels[first], evidence[first])
+        best = max(range(len(evidence)), key=lambda index: evidence[index].score.value)
+        link = _link(labels[best], evidence[best])
         text = (
             f"{text}\n{link}"
             if link and count_tokens(f"{text}\n{link}") <= limit
@@ -227,36 +233,49 @@ class Head(NamedTuple):
         )
 
 
-def page_head(number: int, one: Evidence | Page, room: int) -> Head:
+def page_head(number: int, page: Evidence | Page, room: int) -> Head:
     """Return the head of a page: number, address, and of title, author and date what
     fits `room` tokens.
 
     The address is always there; without it nothing can be cited or read on. A title
     that does not fit is cut, that of evidence to no less than `SHORT_HEADING` tokens.
     """
-    url, whole = source_line(one.url if isinstance(one, Evidence) else one.final_url)
-    above = f"[{number}] {url}" if url else f"[{number}]"
-    left = room - count_tokens(above) - 1 - (count_tokens(whole) + 1 if whole else 0)
-    doi = f"doi:{one.doi}" if one.doi and one.doi not in (whole or url).lower() else ""
-    full = headline(
-        one.title, ", ".join(filter(None, (one.published, doi))), author=one.author
+    url, full_url = source_line(
+        page.url if isinstance(page, Evidence) else page.final_url
     )
-    title = headline(one.title, "")
-    for line in (full, headline(one.title, one.published), title):
-        if count_tokens(line) <= left:
-            return Head(above, line, whole)
+    line_above = f"[{number}] {url}" if url else f"[{number}]"
+    tokens_left = (
+        room
+        - count_tokens(line_above)
+        - 1
+        - (count_tokens(full_url) + 1 if full_url else 0)
+    )
+    doi = (
+        f"doi:{page.doi}"
+        if page.doi and page.doi not in (full_url or url).lower()
+        else ""
+    )
+    full = headline(
+        page.title, ", ".join(filter(None, (page.published, doi))), author=page.author
+    )
+    title = headline(page.title, "")
+    for line in (full, headline(page.title, page.published), title):
+        if count_tokens(line) <= tokens_left:
+            return Head(line_above, line, full_url)
     # Who named a page by its address knows it; who searched for it knows it by its title.
-    least = SHORT_HEADING if isinstance(one, Evidence) and room else 0
-    return Head(above, shortened(title, max(left, least)), whole)
+    least = SHORT_HEADING if isinstance(page, Evidence) and room else 0
+    return Head(line_above, shortened(title, max(tokens_left, least)), full_url)
 
 
 def headings_to_show(title: str, heading_path: Sequence[str]) -> tuple[str, ...]:
     """Return the headings on one line each, without those that only repeat the page's
     title."""
-    known = one_line(title).casefold()
+    folded_title = one_line(title).casefold()
     folded = (one_line(heading) for heading in heading_path)
     return tuple(
-        heading for heading in folded if heading and heading.casefold() not in known
+        heading
+        for heading in folded
+        if heading and heading.casefold() not in folded_title
     )
 
 
@@ -266,21 +285,21 @@ def _body(
     wide = max_tokens >= WIDE
     heading_tokens = HEADING_TOKENS if max_tokens >= ROOMY else SHORT_HEADING
     quoted = []
-    above = ""
+    path_before = ""
     for letter, passage in zip(letters, passages, strict=True):
-        shown = passage.heading_path if wide else passage.heading_path[-1:]
+        headings = passage.heading_path if wide else passage.heading_path[-1:]
         path = _path_within(
-            inert(" › ".join(shown)), 4 * HEADING_TOKENS if wide else heading_tokens
+            inert(" › ".join(headings)), 4 * HEADING_TOKENS if wide else heading_tokens
         )
         where = position_name(passage.place)
         label = f"({letter}, {one_line(where)}) " if where else f"({letter}) "
         places = f"{len(passage.sources)} place{'s' * (len(passage.sources) != 1)}"
         label += f"[summary of {places}] " if passage.is_summary else ""
         label += "[recognised] " if passage.trust == "recognised" else ""
-        heading = f"{path}: " if path and path != above else ""
-        more = f"\n{GAP} {passage.more}" if passage.more else ""
-        quoted.append(f"{label}{heading}{passage.text}{more}")
-        above = path
+        heading = f"{path}: " if path and path != path_before else ""
+        left_out = f"\n{GAP} {passage.more}" if passage.more else ""
+        quoted.append(f"{label}{heading}{passage.text}{left_out}")
+        path_before = path
     return "\n".join(quoted)
 
 
@@ -326,11 +345,11 @@ def _also(passage: Evidence, numbers: Mapping[str, int]) -> str:
     if not passage.also:
         return ""
     urls = [citation.partition("#")[0] for citation in passage.also[:ALSO]]
-    shown = ", ".join(
+    addresses = ", ".join(
         f"[{numbers[url]}]" if url in numbers else shown_location(url) for url in urls
     )
-    more = len(passage.also) - ALSO
-    return shown + (f" and {more} more" if more > 0 else "")
+    further_count = len(passage.also) - ALSO
+    return addresses + (f" and {further_count} more" if further_count > 0 else "")
 
 
 # The words of a passage
@@ -343,35 +362,35 @@ def passage_text(document: Document, run: Sequence[Sentence]) -> str:
     `GAP` marks where sentences between were left out. Table rows are below their
     header, which is written once."""
     lines: list[str] = []
-    above = ""
+    line_before = ""
     for index, sentence in enumerate(run):
         apart = bool(index) and sentence.number > run[index - 1].number + 1
         if document.blocks[sentence.block].kind == "code":
             if not index or run[index - 1].block != sentence.block:
-                inside = [
-                    (one.start, one.end)
-                    for one in run[index:]
-                    if one.block == sentence.block
+                spans = [
+                    (unit.start, unit.end)
+                    for unit in run[index:]
+                    if unit.block == sentence.block
                 ]
-                lines += [*[GAP] * apart, listing(document.text, inside)]
+                lines += [*[GAP] * apart, listing(document.text, spans)]
             continue
         header = _header(document, sentence)
-        listed = _row_below_header(document, sentence)
+        row_text = _row_below_header(document, sentence)
         follows = index + 1 < len(run) and _header(document, run[index + 1]) == header
         if (
-            listed
-            and header != above
+            row_text
+            and header != line_before
             and (follows or has_gaps(document.blocks[sentence.block]))
         ):
             while lines and _is_part(lines[-1], header):
                 lines.pop()
             lines.append(header)
-            above = header
-        if listed and header == above:
-            lines.append(listed)
+            line_before = header
+        if row_text and header == line_before:
+            lines.append(row_text)
             continue
-        above = one_line(sentence.text)
-        words = f"{GAP} {above}" if apart else above
+        line_before = one_line(sentence.text)
+        words = f"{GAP} {line_before}" if apart else line_before
         if index and run[index - 1].block == sentence.block:
             lines[-1] += f" {words}"
         else:
@@ -392,17 +411,17 @@ def listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
     ellipsis on a line of its own where lines are left out between two. `spans` are in
     order and not empty."""
     parts: list[str] = []
-    last = spans[0][0]
+    written_to = spans[0][0]
     for start, end in spans:
         line = code.rfind("\n", 0, start) + 1
-        begin = start if code[line:start].strip() else line
-        between = code[last:begin]
+        from_character = start if code[line:start].strip() else line
+        between = code[written_to:from_character]
         if between.strip():
             parts.append(GAP)
         elif between.count("\n") > 1:
             parts.append("")
-        parts.append(visible(code[begin:end]))
-        last = end
+        parts.append(visible(code[from_character:end]))
+        written_to = end
     return "\n".join(parts)
 
 
@@ -417,8 +436,8 @@ def _row_below_header(document: Document, sentence: Sentence) -> str:
     longer."""
     if not _header(document, sentence):
         return ""
-    listed = one_line(document.text[sentence.start : sentence.end])
-    return listed if len(listed) < len(sentence.text) else ""
+    row_text = one_line(document.text[sentence.start : sentence.end])
+    return row_text if len(row_text) < len(sentence.text) else ""
 
 
 def has_gaps(row: Block) -> bool:
@@ -436,8 +455,8 @@ def _header(document: Document, sentence: Sentence) -> str:
     """Return the header row above a whole row, its cells parted by bars; empty where
     there is none."""
     block = document.blocks[sentence.block]
-    whole = (sentence.start, sentence.end) == (block.start, block.end)
-    return one_line(block.header) if whole else ""
+    is_whole = (sentence.start, sentence.end) == (block.start, block.end)
+    return one_line(block.header) if is_whole else ""
 
 
 # What tools write on
@@ -500,8 +519,8 @@ def shortened(text: str, max_tokens: int) -> str:
     text = text.strip()
     if count_tokens(text) <= max_tokens:
         return text
-    for most in (max_tokens - 1, max_tokens - 2):
-        cut = f"{kept} {GAP}" if (kept := cut_to_tokens(text, most)) else ""
+    for tokens in (max_tokens - 1, max_tokens - 2):
+        cut = f"{words} {GAP}" if (words := cut_to_tokens(text, tokens)) else ""
         if count_tokens(cut) <= max_tokens:
             return cut
     return ""

@@ -55,8 +55,8 @@ class Background:
     def beside(self, nearest: float) -> "Background":
         """Return the figures for pages to whose nearest windows unrelated questions
         have the mean cosine `nearest`."""
-        more = LEANING * (nearest - self.best)
-        return Background(self.mean + more, self.deviation, self.near + more)
+        lean = LEANING * (nearest - self.best)
+        return Background(self.mean + lean, self.deviation, self.near + lean)
 
     def on_scale(self, cosines: Floats) -> Floats:
         """Return cosines on the scale of the carried English model; NaN stays."""
@@ -78,8 +78,8 @@ _unrelated: Final[dict[str, tuple[Vectors, Vectors]]] = {}
 
 async def background_of(
     embedder: Embedder,
-    asked: str = "",
-    spoken: Sequence[str] = (),
+    question_language: str = "",
+    page_languages: Sequence[str] = (),
     questions: Vectors | None = None,
 ) -> Background:
     """Return the figures of a model: its own, or measured at its first use; raises
@@ -90,19 +90,29 @@ async def background_of(
     question's language, `spoken` the pages'. Across languages the mean is also that of
     the question itself, whose vectors are `questions`. What was measured is kept until
     the process ends."""
-    own = cast(Mapping[str, float] | None, getattr(embedder, "background", None))
-    if own:
-        kind = asked if not asked or asked in spoken else ACROSS
-        apart = own["near"] - own["mean"]
-        mean = own.get(kind, own["mean"])
-        if kind == ACROSS and BEST in own and questions is not None:
-            asked_there, found = await _unrelated_texts(embedder)
-            usual = own["mean"] if asked == ENGLISH else mean
-            mean += LEANING * (float((questions @ found.T).mean()) - usual)
+    measured_before = cast(
+        Mapping[str, float] | None, getattr(embedder, "background", None)
+    )
+    if measured_before:
+        kind = (
+            question_language
+            if not question_language or question_language in page_languages
+            else ACROSS
+        )
+        apart = measured_before["near"] - measured_before["mean"]
+        mean = measured_before.get(kind, measured_before["mean"])
+        if kind == ACROSS and BEST in measured_before and questions is not None:
+            unrelated_questions, passages = await _unrelated_texts(embedder)
+            usual = measured_before["mean"] if question_language == ENGLISH else mean
+            mean += LEANING * (float((questions @ passages.T).mean()) - usual)
             return Background(
-                mean, own["deviation"], mean + apart, asked_there, own[BEST]
+                mean,
+                measured_before["deviation"],
+                mean + apart,
+                unrelated_questions,
+                measured_before[BEST],
             )
-        return Background(mean, own["deviation"], mean + apart)
+        return Background(mean, measured_before["deviation"], mean + apart)
     if embedder.name not in _measured:
         _measured[embedder.name] = measured(*await _unrelated_texts(embedder))
     return _measured[embedder.name]
@@ -112,8 +122,8 @@ async def _unrelated_texts(embedder: Embedder) -> tuple[Vectors, Vectors]:
     """Return the vectors of questions and passages, which are embedded once; raises
     `ModelError`."""
     if embedder.name not in _unrelated:
-        asked, passages = background_texts()
-        queries = await embedder.embed(asked, kind="query")
+        questions, passages = background_texts()
+        queries = await embedder.embed(questions, kind="query")
         _unrelated[embedder.name] = (
             queries,
             await embedder.embed(passages, kind="passage"),
@@ -121,13 +131,13 @@ async def _unrelated_texts(embedder: Embedder) -> tuple[Vectors, Vectors]:
     return _unrelated[embedder.name]
 
 
-def measured(queries: Vectors, found: Vectors) -> Background:
+def measured(queries: Vectors, passages: Vectors) -> Background:
     """Return the figures of vectors of `background_texts`."""
-    cosines = (queries @ found.T).astype(np.float64)
+    cosines = (queries @ passages.T).astype(np.float64)
     apart = cosines[~np.eye(len(cosines), dtype=bool)]
     mean, deviation, near = (
-        round(float(one), 4)
-        for one in (apart.mean(), apart.std(), np.diag(cosines).mean())
+        round(float(value), 4)
+        for value in (apart.mean(), apart.std(), np.diag(cosines).mean())
     )
     return Background(mean, deviation, near)
 

@@ -42,10 +42,10 @@ B: Final = 0.3
 """Length normalisation; 0.3 beat 0.75 for running text on the development pages."""
 
 
-def rarity(found: NDArray[np.integer], size: int) -> NDArray[np.float64]:
+def rarity(counts: NDArray[np.integer], size: int) -> NDArray[np.float64]:
     """Return ln(1 + (N - n + 0.5) / (n + 0.5)) of terms that occur in n of N texts;
     never below zero."""
-    weights: NDArray[np.float64] = np.log1p((size - found + 0.5) / (found + 0.5))
+    weights: NDArray[np.float64] = np.log1p((size - counts + 0.5) / (counts + 0.5))
     return weights
 
 
@@ -85,13 +85,13 @@ class BM25:
         self._numbers = _Numbers()
         terms: list[int] = []
         lengths = np.zeros(len(texts), dtype=np.int64)
-        known: dict[
+        numbers_of: dict[
             str, list[int]
         ] = {}  # texts that repeat, such as headings, are cut once
         for i, text in enumerate(texts):
-            numbers = known.get(text)
+            numbers = numbers_of.get(text)
             if numbers is None:
-                numbers = known[text] = list(
+                numbers = numbers_of[text] = list(
                     map(self._numbers.__getitem__, index_terms(text, language=language))
                 )
             terms.extend(numbers)
@@ -120,9 +120,9 @@ class BM25:
 
 def rarities(texts: Sequence[Counter[str]]) -> dict[str, float]:
     """Return `rarity` of each term of `texts`, which come as counts of their terms."""
-    found = Counter(chain.from_iterable(texts))
-    weights = rarity(np.fromiter(found.values(), dtype=np.int64), len(texts))
-    return dict(zip(found, weights.tolist(), strict=True))
+    counts = Counter(chain.from_iterable(texts))
+    weights = rarity(np.fromiter(counts.values(), dtype=np.int64), len(texts))
+    return dict(zip(counts, weights.tolist(), strict=True))
 
 
 def word_vectors(texts: Sequence[Counter[str]]) -> Floats:
@@ -231,16 +231,16 @@ class PageUnits:
 def page_units(document: Document, sentences: Sequence[Sentence]) -> PageUnits:
     """Return a tagged document as the core reads it."""
     title = one_line(document.page.title)
-    above: list[str] = []
+    headings: list[str] = []
     for sentence in sentences:
         lead = _lead(document.blocks[sentence.block])
         texts = dict.fromkeys(
             one_line(text) for text in (title, *sentence.heading_path, lead) if text
         )
         texts.pop(sentence.text, None)
-        above.append(JOINT.join(texts))
+        headings.append(JOINT.join(texts))
     return PageUnits(
-        [sentence.text for sentence in sentences], above, document.page.language
+        [sentence.text for sentence in sentences], headings, document.page.language
     )
 
 
@@ -273,37 +273,39 @@ class TermIndex:
         self._above: dict[str, dict[str, list[int]]] = {}
         row = 0
         for page, language in zip(pages, self.languages, strict=True):
-            own = self._own.setdefault(language, {})
-            above = self._above.setdefault(language, {})
-            known: dict[str, list[str]] = {}
+            in_units = self._own.setdefault(language, {})
+            in_headings = self._above.setdefault(language, {})
+            heading_terms: dict[str, list[str]] = {}
             for text, headings in zip(page.texts, page.above, strict=True):
                 check_cancelled()
                 terms = index_terms(text, language=language)
                 for term, count in Counter(terms).items():
-                    own.setdefault(term, []).append((row, count))
-                if headings not in known:
-                    known[headings] = list(
+                    in_units.setdefault(term, []).append((row, count))
+                if headings not in heading_terms:
+                    heading_terms[headings] = list(
                         dict.fromkeys(index_terms(headings, language=language))
                     )
-                for term in known[headings]:
-                    above.setdefault(term, []).append(row)
+                for term in heading_terms[headings]:
+                    in_headings.setdefault(term, []).append(row)
                 row += 1
 
     def terms(self, question: Question) -> list[dict[str, str]]:
         """Return the distinct terms of a question, each as {page language: index term},
         without stop words; a question of these alone keeps them."""
-        own = question.language
-        languages = list(dict.fromkeys(self.languages)) or [own]
+        language = question.language
+        languages = list(dict.fromkeys(self.languages)) or [language]
         forms = {
             code: question.terms(code, keep_stop_words=True)
-            for code in {own, *languages}
+            for code in {language, *languages}
         }
-        content = set(question.terms()) or set(forms[own])
-        found: dict[str, dict[str, str]] = {}
-        for index, term in enumerate(forms[own]):
+        content = set(question.terms()) or set(forms[language])
+        distinct: dict[str, dict[str, str]] = {}
+        for index, term in enumerate(forms[language]):
             if term in content:
-                found.setdefault(term, {code: forms[code][index] for code in languages})
-        return list(found.values())
+                distinct.setdefault(
+                    term, {code: forms[code][index] for code in languages}
+                )
+        return list(distinct.values())
 
     def has_prefix(self, text: str) -> bool:
         """Whether a word of any page, or of what is above its units, begins with
@@ -330,15 +332,15 @@ class TermIndex:
         words [words, units]. The first word counts only with a digit, any other German
         one only with a digit or in capitals."""
         nouns_too = question.spoken == "de"
-        found: dict[str, NDArray[np.bool_]] = {}
-        for place, word in enumerate(question.words):
+        matches: dict[str, NDArray[np.bool_]] = {}
+        for position, word in enumerate(question.words):
             capital = (
-                place > 0 and word[0].isupper() and (not nouns_too or word.isupper())
+                position > 0 and word[0].isupper() and (not nouns_too or word.isupper())
             )
             if (capital or any(c.isdecimal() for c in word)) and index_terms(word):
                 own, above = self.counts(self.terms(Question(word)))
-                found[word] = (own + above) > 0
-        return found
+                matches[word] = (own + above) > 0
+        return matches
 
     def owners(self, units: Sequence[int] | NDArray[np.int64]) -> NDArray[np.int64]:
         """Return the number of the page of each unit."""
@@ -402,16 +404,16 @@ def cut_windows(
         np.searchsorted(ends, before + room, side="right").tolist()
         for room in (most, most // 2)
     )
-    found: list[tuple[int, int]] = []
+    windows: list[tuple[int, int]] = []
     for low, high in pairwise(starts):
         start = int(low)
         while start < high:
             stop = max(start + 1, min(int(high), stops[start]))
-            found.append((start, stop))
+            windows.append((start, stop))
             if stop == high:
                 break
             start = max(start + 1, halves[start])
-    return np.array(found, dtype=np.int64).reshape(-1, 2)
+    return np.array(windows, dtype=np.int64).reshape(-1, 2)
 
 
 def letter_groups(text: str) -> list[str]:
@@ -419,11 +421,11 @@ def letter_groups(text: str) -> list[str]:
     numbers; shorter words are whole."""
     groups: dict[str, None] = {}
     for word in _GROUPED_WORD.findall(_latin(text)):
-        whole = word.isdigit() or len(word) <= GROUP_LETTERS
+        is_whole = word.isdigit() or len(word) <= GROUP_LETTERS
         groups.update(
             dict.fromkeys(
                 [word]
-                if whole
+                if is_whole
                 else [
                     word[i : i + GROUP_LETTERS]
                     for i in range(len(word) - GROUP_LETTERS + 1)

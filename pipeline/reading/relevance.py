@@ -157,9 +157,9 @@ class Blend:
         counted = await in_thread(_Counted, question, pages)
         # 2. Meaning: units embedded, those in the windows with the best words first
         long = len(pages) == 1 and float(counted.tokens.sum()) > EMBED_TOKENS
-        most = of_long if long else EMBED_TOKENS
+        most_tokens = of_long if long else EMBED_TOKENS
         try:
-            meaning = await self._vectors(question, pages, counted, most)
+            meaning = await self._vectors(question, pages, counted, most_tokens)
         except ModelError as error:
             meaning = _Meaning(failure=str(error))
         # 3. Both, in windows of every size
@@ -174,16 +174,16 @@ class Blend:
         texts = [
             page.headed(index) for page in pages for index in range(len(page.texts))
         ]
-        best = np.argsort(-relevance.values, kind="stable")[:WINDOWS_OF_PAGES]
+        rows = np.argsort(-relevance.values, kind="stable")[:WINDOWS_OF_PAGES]
         with anyio.move_on_after(STEP_SHARE * time_left()):
             try:
                 scores = await self.reranker.score(
-                    question.text, [texts[row] for row in best.tolist()]
+                    question.text, [texts[row] for row in rows.tolist()]
                 )
             except ModelError as error:
                 return replace(relevance, failure=str(error))
             values = 0.5 * relevance.values
-            values[best] = 0.5 + 0.5 * unit_range(scores)
+            values[rows] = 0.5 + 0.5 * unit_range(scores)
             return replace(relevance, values=values, made_by="rerank")
         return relevance
 
@@ -192,10 +192,10 @@ class Blend:
         question: Question,
         pages: Sequence[PageUnits],
         counted: "_Counted",
-        most: int,
+        most_tokens: int,
     ) -> "_Meaning":
         """Return the vectors of units, zeros where not embedded since they are over
-        `most` tokens together, and of questions, by the embedder that reads all of
+        `most_tokens` together, and of questions, by the embedder that reads all of
         them. None where no embedder reads them. Where time ends first, the rest are
         zeros too, and `late` is set."""
         embedder = _fitting(self.embedder, question, pages, counted.index)
@@ -204,40 +204,40 @@ class Blend:
         questions = _translated_for(embedder, question, counted.index)
         if not questions:
             return _Meaning()
-        kept = [page.vectors for page in pages if page.vectors is not None]
+        stored = [page.vectors for page in pages if page.vectors is not None]
         rows, texts = (
             ([], [])
-            if kept
-            else await in_thread(_to_embed, pages, counted, embedder, most)
+            if stored
+            else await in_thread(_to_embed, pages, counted, embedder, most_tokens)
         )
-        if not rows and not kept:
+        if not rows and not stored:
             return _Meaning()
-        asked: Floats | None = None
-        vectors: Floats | None = np.concatenate(kept) if kept else None
+        question_vectors: Floats | None = None
+        vectors: Floats | None = np.concatenate(stored) if stored else None
         background: Background | None = None
         with anyio.move_on_after(STEP_SHARE * time_left()) as step:
-            each = list(dict.fromkeys(questions))
-            found = await embedder.embed(each, kind="query")
-            spoken = question.spoken_to(counted.index.languages)
+            wordings = list(dict.fromkeys(questions))
+            embedded = await embedder.embed(wordings, kind="query")
+            language = question.spoken_to(counted.index.languages)
             background = await background_of(
-                embedder, spoken, counted.index.languages, found
+                embedder, language, counted.index.languages, embedded
             )
-            asked = found[[each.index(text) for text in questions]]
+            question_vectors = embedded[[wordings.index(text) for text in questions]]
             for start in range(0, len(rows), EMBEDDED_AT_ONCE):
-                found = await embedder.embed(
+                embedded = await embedder.embed(
                     texts[start : start + EMBEDDED_AT_ONCE], kind="passage"
                 )
                 if vectors is None:
                     vectors = np.zeros(
-                        (counted.index.size, found.shape[1]), dtype=np.float32
+                        (counted.index.size, embedded.shape[1]), dtype=np.float32
                     )
-                vectors[rows[start : start + EMBEDDED_AT_ONCE]] = found
-        unknown = asked is None or vectors is None
+                vectors[rows[start : start + EMBEDDED_AT_ONCE]] = embedded
+        unknown = question_vectors is None or vectors is None
         late = step.cancelled_caught
         return (
             _Meaning(late=late)
             if unknown
-            else _Meaning(vectors, asked, background, late)
+            else _Meaning(vectors, question_vectors, background, late)
         )
 
 
@@ -282,9 +282,13 @@ def _translated_for(
     A model that reads Chinese is taken for one of many languages, which reads the
     question as it is; others read English. Asked of German pages, too, an English
     question finds more than its words in German: 256 tokens .925, .895 of 200."""
-    many = model.reads("中文")
+    is_multilingual = model.reads("中文")
     texts = [
-        (question if many or code != "en" else question.translated_to(code)).text
+        (
+            question
+            if is_multilingual or code != "en"
+            else question.translated_to(code)
+        ).text
         for code in index.languages
     ]
     return texts if all(map(model.reads, texts)) else []
@@ -303,8 +307,8 @@ class _Counted:
         self.windows = [
             cut_windows(self.tokens, self.index.page_starts, size) for size in SIZES
         ]
-        spoken = question.spoken_to(self.index.languages)
-        self.foreign = bool(spoken) and spoken not in self.index.languages
+        language = question.spoken_to(self.index.languages)
+        self.foreign = bool(language) and language not in self.index.languages
         letters = letter_counts(question.text, texts) if self.foreign else None
         self.words = [self._words(windows, letters) for windows in self.windows]
         """The standardised BM25 of these windows."""
@@ -339,18 +343,18 @@ def _cut(text: str, size: int) -> str:
 def _headed(page: PageUnits, index: int, *, titled: bool) -> str:
     """Return a unit after its innermost heading, and after the page's title where that
     is `titled`."""
-    body, above = page.texts[index], page.above[index]
-    heading = above.rpartition(JOINT)[2]
-    title = above.partition(JOINT)[0]
+    body, headings = page.texts[index], page.above[index]
+    heading = headings.rpartition(JOINT)[2]
+    title = headings.partition(JOINT)[0]
     if titled and title != heading:
         heading = f"{title}{JOINT}{heading}"
     return body if not heading or body.startswith(heading) else f"{heading}: {body}"
 
 
 def _to_embed(
-    pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder, most: int
+    pages: Sequence[PageUnits], counted: _Counted, embedder: Embedder, most_tokens: int
 ) -> tuple[list[int], list[str]]:
-    """Return the units to embed, those in the best windows first within `most` tokens,
+    """Return the units to embed, those in the best windows first within `most_tokens`,
     and their texts.
 
     A unit is prefixed with its innermost heading; for several pages also with the
@@ -362,11 +366,11 @@ def _to_embed(
         for number, page in enumerate(pages)
         for index in range(len(page.texts))
     ]
-    near = _spread(counted.words[1], counted.windows[1], counted.index.size)
+    nearness = _spread(counted.words[1], counted.windows[1], counted.index.size)
     rows: list[int] = []
     texts: list[str] = []
-    budget = Budget(most)
-    for row in np.argsort(-near, kind="stable").tolist():
+    budget = Budget(most_tokens)
+    for row in np.argsort(-nearness, kind="stable").tolist():
         number, index = owners[row]
         if not readable[number]:
             continue
@@ -382,22 +386,24 @@ def _to_embed(
 
 
 def _blend(counted: _Counted, meaning: _Meaning) -> Relevance:
-    index, vectors, asked = counted.index, meaning.vectors, meaning.asked
+    index, vectors, question_vectors = counted.index, meaning.vectors, meaning.asked
     values = np.zeros(index.size, dtype=np.float32)
     cosines: Floats | None = None
     running: _Running | None = None
-    if vectors is not None and asked is not None:
+    if vectors is not None and question_vectors is not None:
         running = _Running(vectors, np.sqrt(counted.tokens))
     middle = len(counted.windows) // 2
     for number, (windows, words) in enumerate(
         zip(counted.windows, counted.words, strict=True) if index.size else ()
     ):
         fused = words
-        if running is not None and asked is not None:
-            found = running.cosines(asked, index.owners(windows[:, 0]), windows)
+        if running is not None and question_vectors is not None:
+            window_cosines = running.cosines(
+                question_vectors, index.owners(windows[:, 0]), windows
+            )
             if number == middle:
-                cosines = _spread(found, windows, index.size)
-            fused = words + np.float32(MEANING) * _standing(found)
+                cosines = _spread(window_cosines, windows, index.size)
+            fused = words + np.float32(MEANING) * _standing(window_cosines)
         values += _spread(fused, windows, index.size)
     values = unit_range(values)
     if cosines is not None and running is not None:
@@ -419,8 +425,8 @@ def _on_scale(
     if background is None:
         return None
     windows = counted.windows[len(SIZES) // 2]
-    beside = _beside(background, running, counted.index, windows)
-    return beside.on_scale(cosines) if beside.separates else None
+    measured = _beside(background, running, counted.index, windows)
+    return measured.on_scale(cosines) if measured.separates else None
 
 
 def _beside(
@@ -433,8 +439,8 @@ def _beside(
     owners = index.owners(windows[:, 0])
     pages = int(owners.max()) + 1
     nearest = [
-        np.nanmax(running.cosines(np.tile(one, (pages, 1)), owners, windows))
-        for one in background.unrelated
+        np.nanmax(running.cosines(np.tile(vector, (pages, 1)), owners, windows))
+        for vector in background.unrelated
     ]
     return background.beside(float(np.mean(nearest)))
 
@@ -444,25 +450,29 @@ class _Running:
     known."""
 
     def __init__(self, vectors: Floats, weights: Floats) -> None:
-        known = vectors.any(axis=1)
-        self._before = np.concatenate(([0], np.cumsum(known)))
+        is_known = vectors.any(axis=1)
+        self._before = np.concatenate(([0], np.cumsum(is_known)))
         self._sums = np.zeros((int(self._before[-1]) + 1, vectors.shape[1]))
-        np.cumsum(vectors[known] * weights[known, None], axis=0, out=self._sums[1:])
+        np.cumsum(
+            vectors[is_known] * weights[is_known, None], axis=0, out=self._sums[1:]
+        )
 
     def cosines(
-        self, asked: Floats, pages: NDArray[np.int64], windows: Windows
+        self, questions: Floats, pages: NDArray[np.int64], windows: Windows
     ) -> Floats:
         """Return the cosine of each window's sum with what its page is asked [n], NaN
         where nothing of it is known."""
-        found: Floats = np.full(len(windows), np.nan, dtype=np.float32)
+        cosines: Floats = np.full(len(windows), np.nan, dtype=np.float32)
         start, stop = self._before[windows.T]
         rows = np.flatnonzero(stop > start)
         sums = self._sums[stop[rows]] - self._sums[start[rows]]
         lengths = np.linalg.norm(sums, axis=1)
         long = lengths > 1e-6
         rows = rows[long]
-        found[rows] = (sums[long] * asked[pages[rows]]).sum(axis=1) / lengths[long]
-        return found
+        cosines[rows] = (sums[long] * questions[pages[rows]]).sum(axis=1) / lengths[
+            long
+        ]
+        return cosines
 
 
 def _standing(cosines: Floats) -> Floats:
@@ -473,10 +483,10 @@ def _standing(cosines: Floats) -> Floats:
 def _spread(scores: Floats, windows: Windows, size: int) -> Floats:
     """Return for each unit [size] the best known score of a window that holds it, NaN
     where none is known."""
-    best: Floats = np.full(size, np.nan, dtype=np.float32)
+    highest: Floats = np.full(size, np.nan, dtype=np.float32)
     for (start, stop), score in zip(windows.tolist(), scores.tolist(), strict=True):
-        np.fmax(best[start:stop], score, out=best[start:stop])
-    return best
+        np.fmax(highest[start:stop], score, out=highest[start:stop])
+    return highest
 
 
 class First(Protocol):
@@ -498,11 +508,13 @@ def _read_best(
 ) -> Floats:
     """Return for each unit [size] the best that readings of the first windows found in
     it: its probability, by the square root of the window's."""
-    found: Floats = np.zeros(size, dtype=np.float32)
+    probabilities: Floats = np.zeros(size, dtype=np.float32)
     for (start, stop), reading in zip(windows, readings, strict=False):
-        part = found[start:stop]
-        np.maximum(part, reading.keep * np.float32(reading.answers**0.5), out=part)
-    return found
+        in_window = probabilities[start:stop]
+        np.maximum(
+            in_window, reading.keep * np.float32(reading.answers**0.5), out=in_window
+        )
+    return probabilities
 
 
 @dataclass(frozen=True, slots=True)
@@ -522,18 +534,22 @@ class Reread:
         does not depend on how busy the machine is.
         """
         relevance = await self._read(question, pages, FIRST_TOKENS)
-        found = (
+        probability = (
             0.0
             if relevance.read is None
             else float(np.nanmax(relevance.read, initial=0.0))
         )
-        if not relevance.long or relevance.late or found >= ENOUGH_PROBABILITY:
+        if not relevance.long or relevance.late or probability >= ENOUGH_PROBABILITY:
             return relevance
         names = relevance.index.names(question).values()
         if not (relevance.foreign or all(name.any(axis=1).all() for name in names)):
             return relevance
-        further = await self._read(question, pages, EMBED_TOKENS)
-        return replace(relevance, late=True) if further.late else further
+        relevance_of_more = await self._read(question, pages, EMBED_TOKENS)
+        return (
+            replace(relevance, late=True)
+            if relevance_of_more.late
+            else relevance_of_more
+        )
 
     async def _read(
         self, question: Question, pages: Sequence[PageUnits], of_long: int
@@ -546,16 +562,16 @@ class Reread:
         if not readable.any():
             return relevance
         chosen, windows = await in_thread(_best_windows, pages, relevance, readable)
-        asked = [
+        wordings = [
             questions[page]
             for page in relevance.index.owners([start for start, _ in chosen]).tolist()
         ]
         readings: list[WindowReading] = []
         with anyio.move_on_after(STEP_SHARE * time_left()) as step:
-            for at in range(0, len(windows), READ_AT_ONCE):
+            for start in range(0, len(windows), READ_AT_ONCE):
                 for text, run in groupby(
-                    range(at, min(at + READ_AT_ONCE, len(windows))),
-                    key=asked.__getitem__,
+                    range(start, min(start + READ_AT_ONCE, len(windows))),
+                    key=wordings.__getitem__,
                 ):
                     try:
                         readings += await self.encoder.read(
@@ -566,35 +582,35 @@ class Reread:
         relevance = replace(relevance, late=relevance.late or step.cancelled_caught)
         if not readings:
             return relevance
-        found = _read_best(chosen, readings, relevance.values.size)
+        probabilities = _read_best(chosen, readings, relevance.values.size)
         # The fourth root of a probability against the blend's scores, both 0..1: the square root
         # shows .699 and .848 of 256 asked questions by fetch at 256 and 512 tokens, the fourth .719
         # and .863; .809 and .842 of 209 others.
-        values = unit_range(relevance.values + found**0.25)
-        found[~readable] = np.nan
-        return replace(relevance, values=values, made_by="read", read=found)
+        values = unit_range(relevance.values + probabilities**0.25)
+        probabilities[~readable] = np.nan
+        return replace(relevance, values=values, made_by="read", read=probabilities)
 
 
 def _readable(
     encoder: CrossEncoder,
     question: Question,
-    asked: Sequence[str],
+    wordings: Sequence[str],
     pages: Sequence[PageUnits],
     index: TermIndex,
 ) -> NDArray[np.bool_]:
     """Return whether a cross-encoder reads each unit [units]: it knows the page's
     script, and a question in another language than the page has words in the page's
-    (`asked`)."""
-    many = encoder.reads("中文")
-    known = [
-        many
+    (`wordings`)."""
+    is_multilingual = encoder.reads("中文")
+    is_read = [
+        is_multilingual
         or (
             encoder.reads(" ".join(page.texts[:20]))
             and (question.spoken in ("", language) or text != question.text)
         )
-        for page, text, language in zip(pages, asked, index.languages, strict=True)
+        for page, text, language in zip(pages, wordings, index.languages, strict=True)
     ]
-    return np.repeat(np.array(known, dtype=bool), np.diff(index.page_starts))
+    return np.repeat(np.array(is_read, dtype=bool), np.diff(index.page_starts))
 
 
 def _best_windows(
@@ -607,12 +623,12 @@ def _best_windows(
     `WORTH` bring further ones."""
     owners = [(page, index) for page in pages for index in range(len(page.texts))]
     windows = relevance.windows
-    most = WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES
+    most_windows = WINDOWS if len(pages) == 1 else WINDOWS_OF_PAGES
     middles = windows.sum(axis=1) / 2
     covered = ~readable
     chosen: list[tuple[int, int]] = []
     for row in np.argsort(-relevance.values, kind="stable").tolist():
-        if len(chosen) == most or (
+        if len(chosen) == most_windows or (
             len(chosen) >= WINDOWS and relevance.values[row] < WORTH
         ):
             break
@@ -642,25 +658,30 @@ async def score_texts(
     as the least alike of these. Raises `ModelError`: the embedder failed.
     """
 
-    asked = {question.translated_to("en"): "en", question: question.language}
+    languages = {question.translated_to("en"): "en", question: question.language}
 
     def by_words() -> Floats:
-        found = [BM25(texts, language=code).scores(one) for one, code in asked.items()]
-        return standardise(np.asarray(np.sum(found, axis=0), dtype=np.float32))
+        scores = [
+            BM25(texts, language=code).scores(wording)
+            for wording, code in languages.items()
+        ]
+        return standardise(np.asarray(np.sum(scores, axis=0), dtype=np.float32))
 
     total = await in_thread(by_words)
-    spoken = guess_language(" ".join(texts[:20]))
-    embedder = fitting(embedder, [question.spoken, spoken], [question.text])
-    wordings = [one.text for one in asked]
-    understood = [
-        one for one in wordings if embedder is not None and embedder.reads(one)
+    language = guess_language(" ".join(texts[:20]))
+    embedder = fitting(embedder, [question.spoken, language], [question.text])
+    wordings = [wording.text for wording in languages]
+    readable = [
+        wording
+        for wording in wordings
+        if embedder is not None and embedder.reads(wording)
     ]
-    if embedder is None or not texts or not understood:
+    if embedder is None or not texts or not readable:
         return total
-    best = np.argsort(-total, kind="stable")[:MOST_TEXTS].tolist()
-    questions = await embedder.embed(understood, kind="query")
-    found = await embedder.embed([texts[row] for row in best], kind="passage")
-    likeness = (found @ questions.T).max(axis=1)
+    rows = np.argsort(-total, kind="stable")[:MOST_TEXTS].tolist()
+    questions = await embedder.embed(readable, kind="query")
+    vectors = await embedder.embed([texts[row] for row in rows], kind="passage")
+    likeness = (vectors @ questions.T).max(axis=1)
     meaning: Floats = np.full(len(texts), float(likeness.min()), dtype=np.float32)
-    meaning[best] = likeness
+    meaning[rows] = likeness
     return blend([total, meaning])

@@ -111,10 +111,14 @@ class Session:
     def quoted(self, pages: Sequence[SeenPage]) -> list[SeenPage]:
         """Return those of `pages` that the last answer quoted, the first of its sources
         first."""
-        last = next((turn for turn in reversed(self.turns) if turn.passages), None)
-        urls = list(dict.fromkeys(one.url for one in last.passages)) if last else []
-        known = {page.final_url: page for page in pages}
-        return [known[url] for url in urls if url in known]
+        last_turn = next((turn for turn in reversed(self.turns) if turn.passages), None)
+        urls = (
+            list(dict.fromkeys(passage.url for passage in last_turn.passages))
+            if last_turn
+            else []
+        )
+        page_of = {page.final_url: page for page in pages}
+        return [page_of[url] for url in urls if url in page_of]
 
 
 _SESSION: Final = TypeAdapter(Session)
@@ -164,8 +168,8 @@ class Ongoing:
         self.session = session
         self._question = " ".join(question.text.split())
         folded = self._question == question.text
-        asked = question if folded else Question(self._question)
-        self.understood = _understood(asked, session.turns)
+        folded_question = question if folded else Question(self._question)
+        self.understood = _understood(folded_question, session.turns)
         """The question with what it refers to in the turn before; empty where it is
         complete by itself."""
         self._asked = _now()
@@ -252,11 +256,14 @@ class Ongoing:
         return None
 
     async def note(
-        self, found: Findings, queries: Sequence[SearchQuery], limit: int
+        self, findings: Findings, queries: Sequence[SearchQuery], limit: int
     ) -> None:
         """Note what was found, for a day, for calls that go on."""
         bare = replace(
-            found, outcomes=tuple(replace(one, results=()) for one in found.outcomes)
+            findings,
+            outcomes=tuple(
+                replace(outcome, results=()) for outcome in findings.outcomes
+            ),
         )
         value = _FOUND.dump_python(bare, mode="json")
         await in_thread(
@@ -278,13 +285,28 @@ class Ongoing:
         are dropped."""
         # Read again: another call may have gone on with the session meanwhile.
         now = _read(self._store, self.session.handle) or self.session
-        same = next((one for one in now.turns if _asking(one) == _asking(turn)), None)
+        same = next(
+            (
+                turn_before
+                for turn_before in now.turns
+                if _asking(turn_before) == _asking(turn)
+            ),
+            None,
+        )
         if same is not None:
-            kept = tuple(one for one in same.passages if not _said(one, turn.passages))
-            turn = replace(
-                turn if turn.verdict else same, passages=(*turn.passages, *kept)
+            passages_before = tuple(
+                turn_before
+                for turn_before in same.passages
+                if not _said(turn_before, turn.passages)
             )
-        turns = (*(one for one in now.turns if one is not same), turn)
+            turn = replace(
+                turn if turn.verdict else same,
+                passages=(*turn.passages, *passages_before),
+            )
+        turns = (
+            *(turn_before for turn_before in now.turns if turn_before is not same),
+            turn,
+        )
         listed = {page.url: page for page in (*now.pages, *pages)}
         kept_pages = tuple(listed.values())[-MOST_SESSION_PAGES:]
         value = _dumped(replace(now, turns=turns, pages=kept_pages))
@@ -338,31 +360,34 @@ class _Results:
         return self._web.names
 
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
-        found = await self._session.find(queries, limit)
-        if found is None:
-            found = await self._web.search(queries, limit=limit)
+        findings = await self._session.find(queries, limit)
+        if findings is None:
+            findings = await self._web.search(queries, limit=limit)
             # Files may change at any moment, and a source that was silent is asked again.
-            if not found.silent and not any(
-                one.url.startswith("file:") for one in found.results
+            if not findings.silent and not any(
+                result.url.startswith("file:") for result in findings.results
             ):
-                await self._session.note(found, queries, limit)
+                await self._session.note(findings, queries, limit)
         leading = [
             _result(page, index) for index, page in enumerate(self._leading, start=1)
         ]
-        ahead = {one.url for one in leading}
-        results = [*leading, *(one for one in found.results if one.url not in ahead)]
-        return replace(found, results=(*results, *self._known(results, limit)))
+        ahead = {result.url for result in leading}
+        results = [
+            *leading,
+            *(result for result in findings.results if result.url not in ahead),
+        ]
+        return replace(findings, results=(*results, *self._known(results, limit)))
 
     def _known(self, results: Sequence[SearchResult], limit: int) -> list[SearchResult]:
         """Return the pages that were read before, quoted ones first; they may answer
         the new question."""
-        listed = {one.url for one in results}
+        listed = {result.url for result in results}
         quoted = {passage.url for passage in self._session.session.passages}
         pages = sorted(self._pages, key=lambda page: page.final_url not in quoted)
-        more = [page for page in pages if page.url not in listed][:limit]
+        pages_before = [page for page in pages if page.url not in listed][:limit]
         return [
             _result(page, index)
-            for index, page in enumerate(more, start=len(results) + 1)
+            for index, page in enumerate(pages_before, start=len(results) + 1)
         ]
 
 
@@ -385,10 +410,10 @@ def _understood(question: Question, turns: Sequence[Turn]) -> str:
     more as it was, and "" for one that is complete by itself."""
     if not turns:
         return ""
-    last = turns[-1]
-    if last.question.casefold() == question.text.casefold():
-        return last.understood
-    return completed(question, last.understood or last.question)
+    last_turn = turns[-1]
+    if last_turn.question.casefold() == question.text.casefold():
+        return last_turn.understood
+    return completed(question, last_turn.understood or last_turn.question)
 
 
 def _asking(turn: Turn) -> tuple[str, str]:
@@ -412,11 +437,11 @@ def _dumped(session: Session) -> JsonValue:
 
 def _said(passage: Evidence, before: Iterable[Evidence]) -> bool:
     """Return whether `before` contains all words of a passage, on the same page."""
-    known = [one.text for one in before if one.url == passage.url]
+    texts = [earlier.text for earlier in before if earlier.url == passage.url]
     pieces = (
         piece.strip() for line in passage.text.splitlines() for piece in line.split(GAP)
     )
-    return all(any(piece in text for text in known) for piece in pieces)
+    return all(any(piece in text for text in texts) for piece in pieces)
 
 
 def _now() -> str:
