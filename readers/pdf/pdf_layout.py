@@ -9,7 +9,7 @@ finding the pieces (`readers/pdf/pdf_page.py`); headings, paragraphs, and tables
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from statistics import mean
 from typing import Final
@@ -32,6 +32,8 @@ LEVEL: Final = 0.2
 """By which the baselines of one line may differ, of one word twice as much."""
 SCRIPT: Final = 0.85
 """A script is at most this part of the type beside it."""
+INITIAL: Final = 0.5
+"""Print is at most this part of an initial that reaches over several lines of it."""
 SNAP: Final = 3.0
 """Points by which rulings that meet may miss each other."""
 MOST_TABLE_COLUMNS: Final = 40
@@ -105,6 +107,9 @@ def _segments(pieces: Iterable[Piece], upright: Sequence[Ruling]) -> list[_Segme
         before = segments[-1] if segments else None
         if before is None or before.turn != piece.turn:
             segments.append(_begun(piece))
+        elif _is_initial(before, piece):
+            blank = " " * piece.parted
+            segments[-1] = _begun(replace(piece, text=before.text + blank + piece.text))
         elif _is_script(before, piece):
             before.append(_script(before, piece), piece)
         elif _joins(before, piece, upright):
@@ -156,6 +161,19 @@ def _blank(segment: _Segment, piece: Piece) -> str:
         return " " * min(max(1, round(gap / (letter or em))), MOST_BLANKS)
     is_apart = gap > WORD_GAP * em and not piece.tight
     return " " if piece.parted or is_apart else ""
+
+
+def _is_initial(before: _Segment, piece: Piece) -> bool:
+    """Return whether a segment is the large first letter of the text that a piece goes
+    on with."""
+    return (
+        before.text.isalpha()
+        and len(before.text) == 1
+        and piece.text[0].isalpha()
+        and piece.size <= INITIAL * before.size
+        and -0.2 * piece.size <= piece.y - before.y <= before.size
+        and -0.5 * piece.size < _away(before, piece) < 1.5 * piece.size
+    )
 
 
 def _is_script(before: _Segment, piece: Piece) -> bool:
