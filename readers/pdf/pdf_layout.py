@@ -40,6 +40,8 @@ MOST_TABLE_COLUMNS: Final = 40
 HOPS: Final = 0.12
 """Share of the steps from segment to segment that cross the gutter, where the file mixes
 columns."""
+FULL: Final = 0.8
+"""Part of the widest line that a line of prose fills; cells differ more."""
 COLUMN_DEPTH: Final = 4
 _ORDINALS: Final = frozenset({"st", "nd", "rd", "th", "er", "re", "e", "o", "a"})
 _STOPS: Final = ".,;:)”\"'»"
@@ -416,20 +418,23 @@ def _gutter(segments: Sequence[_Segment]) -> float | None:
     return None
 
 
-def _is_text(column: Sequence[_Segment]) -> bool:
-    """Whether most letters of a column are in lines that fill half of it, of 20 letters
-    and more: cells of a table have fewer."""
-    if not column:
+def _is_text(side: Sequence[_Segment]) -> bool:
+    """Whether most letters of a side are in lines of 20 letters and more that fill half of
+    it, or, where none does since it has further columns, are nearly as wide as its
+    widest: cells of a table are not."""
+    if not side:
         return False
-    width = max(segment.right for segment in column) - min(
-        segment.left for segment in column
+    width = max(segment.right for segment in side) - min(
+        segment.left for segment in side
     )
+    widest = max(segment.right - segment.left for segment in side)
+    least = 0.45 * width if widest > 0.45 * width else FULL * widest
     full = [
         len(segment.text)
-        for segment in column
-        if segment.right - segment.left > 0.45 * width
+        for segment in side
+        if segment.right - segment.left > least
     ]
-    letters = sum(len(segment.text) for segment in column)
+    letters = sum(len(segment.text) for segment in side)
     return len(full) >= 3 and mean(full) >= 20 and sum(full) >= 0.6 * letters
 
 
