@@ -131,6 +131,67 @@ def test_columns_that_the_file_mixes_line_by_line_are_read_one_after_the_other()
     assert "<table>" not in html
 
 
+def test_three_columns_of_prose_that_the_file_mixes_are_read_one_after_the_other() -> None:
+    lines_ = (
+        "the harbour was dug in the flood year",
+        "its walls are of granite from Skarn",
+        WORDS[0],
+    )
+    html = shown(
+        *(
+            (40 + 180 * column, 700 - 12 * n, 8, f"{n} {lines_[column][:36]}")
+            for n in range(12)
+            for column in range(3)
+        )
+    )
+    starts = [html.index(f"11 {line[:36]}") for line in lines_]
+    assert starts[0] < html.index(f"0 {lines_[1]}") < starts[1] < html.index(f"0 {WORDS[0][:30]}")
+    assert "<table>" not in html
+
+
+def test_an_initial_over_several_lines_begins_its_word() -> None:
+    html = shown(
+        (72, 676, 40, "O"),
+        (103, 700, 10, "ver the past ten years the mole"),
+        (103, 688, 10, "has sunk by a hand, and the lamp"),
+        (103, 676, 10, "on it was moved twice."),
+    )
+    assert "Over the past ten years the mole has sunk" in html
+    assert "^" not in html
+
+
+@pytest.mark.parametrize(
+    ("rows", "head"),
+    [
+        (
+            ["|Tons|Tons|", "Berth|in|out|Master", "North|12|14|Olsen", "South|8|9|Berg"],
+            "Berth|Tons in|Tons out|Master",
+        ),
+        (
+            ["Berth|Tons|Tons|Master", "|in|out|", "North|12|14|Olsen", "South|8|9|Berg"],
+            "Berth|Tons in|Tons out|Master",
+        ),
+        (["Berth|2023|2024|2025", "North|12|14|9", "South|8|9|7"], "Berth|2023|2024|2025"),
+        (
+            ["Berth|Tons|Crew|Master", "Old mole|-|-|Lie", "North|12|14|Olsen", "South|8|9|Berg"],
+            "Berth|Tons|Crew|Master",
+        ),
+    ],
+    ids=["wrapped", "below", "years", "a row without figures"],
+)
+def test_two_lines_of_heads_are_one_and_years_are_heads(rows: list[str], head: str) -> None:
+    html = shown(
+        *(
+            (72 + 90 * column, 700 - 13 * number, 10, cell)
+            for number, row in enumerate(rows)
+            for column, cell in enumerate(row.split("|"))
+            if cell
+        )
+    )
+    cells = "".join(f"<th>{cell}</th>" for cell in head.split("|"))
+    assert f"<tr>{cells}</tr>" in html
+
+
 def test_print_that_is_drawn_twice_is_read_once() -> None:
     assert (
         shown((72, 700, 12, "Mooring fee"), (72.4, 700.2, 12, "Mooring fee")).count("Mooring") == 1

@@ -22,6 +22,7 @@ from readers.pdf.pdf_lines import (
     Cell,
     PrintLine,
     is_ideograph,
+    with_one_head,
 )
 from readers.pdf.pdf_page import MOST_RULINGS, Piece, Print, Ruling
 from readers.pdf.pdf_seen import Box
@@ -346,7 +347,8 @@ def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
         [" ".join(cells.get((band, column), [])) for column in used_columns]
         for band in sorted({band for band, _ in cells}, reverse=True)
     ]
-    return rows if sum(sum(map(bool, row)) > 1 for row in rows) >= 2 else []
+    is_table = sum(sum(map(bool, row)) > 1 for row in rows) >= 2
+    return with_one_head(rows) if is_table else []
 
 
 def _spanned(
@@ -430,9 +432,7 @@ def _is_text(side: Sequence[_Segment]) -> bool:
     widest = max(segment.right - segment.left for segment in side)
     least = 0.45 * width if widest > 0.45 * width else FULL * widest
     full = [
-        len(segment.text)
-        for segment in side
-        if segment.right - segment.left > least
+        len(segment.text) for segment in side if segment.right - segment.left > least
     ]
     letters = sum(len(segment.text) for segment in side)
     return len(full) >= 3 and mean(full) >= 20 and sum(full) >= 0.6 * letters

@@ -43,6 +43,8 @@ PAGE_EDGE: Final = 0.12
 SHORT: Final = 4
 """Words of a line such as `Page 3 of 12` that recurs below another running head."""
 _PAGE_NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
+_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+"""A figure that may be the head of a column."""
 _BULLETS: Final = frozenset("•–▪◦‣●■")
 _LEADERS: Final = re.compile(r"(?:\. ?){5}")
 """The dots of a table of contents."""
@@ -131,8 +133,8 @@ def _step(line: PrintLine, after: PrintLine) -> float:
 
 
 def table_to_html(rows: Sequence[Sequence[str]]) -> str:
-    """Return a table; its first row is the header where it holds no figures and the
-    rows below do; without rows it raises `IndexError`."""
+    """Return a table; its first row is the header where it holds no figures but years,
+    and the rows below do; without rows it raises `IndexError`."""
     first_row, body_rows = rows[0], rows[1:]
     header = not any(map(_is_figure, first_row)) and any(
         _is_figure(cell) for row in body_rows for cell in row
@@ -140,9 +142,32 @@ def table_to_html(rows: Sequence[Sequence[str]]) -> str:
     return html_table(rows, header=header)
 
 
+def with_one_head(rows: list[list[str]]) -> list[list[str]]:
+    """Return the rows of a table, the second joined to the first where both are heads
+    above figures: it has nothing in the first column that the first row does not have, or
+    is below cells that are empty, or repeated since they span several."""
+    if len(rows) < 3:
+        return rows
+    (above, below, *body), corners = rows, {"", rows[0][0]}
+    spans = len(set(above)) < len(above) and not above[0]
+    if (
+        any(map(_is_figure, (*above, *below)))
+        or not any(_is_figure(cell) for row in body for cell in row)
+        or not (spans or below[0] in corners)
+        or sum(map(bool, below)) < 2
+    ):
+        return rows
+    joined = [
+        " ".join(dict.fromkeys(filter(None, cells)))
+        for cells in zip(above, below, strict=True)
+    ]
+    return [joined, *body]
+
+
 def _is_figure(text: str) -> bool:
     digits = sum(map(str.isdigit, text))
-    return digits > 0 and digits * 3 >= len(text.replace(" ", ""))
+    is_number = digits > 0 and digits * 3 >= len(text.replace(" ", ""))
+    return is_number and not _YEAR.fullmatch(text)
 
 
 def _tables(page: Sequence[PrintLine]) -> dict[int, tuple[int, list[list[str]]]]:
@@ -196,7 +221,8 @@ def _table(page: Sequence[PrintLine], start: int) -> tuple[int, list[list[str]]]
                     column,
                 )
                 table[-1][column] = f"{table[-1][column]} {text}".strip()
-    return stop, table
+    is_apart = all(len(_overlapped(cell, columns)) == 1 for cell in rows[0].cells)
+    return stop, with_one_head(table) if is_apart else table
 
 
 def _may_be_row(page: Sequence[PrintLine], start: int, index: int) -> bool:
