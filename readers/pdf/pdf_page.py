@@ -118,6 +118,8 @@ class Piece:
     alone."""
     origin: int
     """Names the operator that showed it, within its page."""
+    unmapped: int = 0
+    """Letters of which the file does not say what they are."""
 
 
 @dataclass(slots=True)
@@ -142,8 +144,6 @@ class Print:
     paths: int = 0
     text_operators: int = 0
     """Operators that show text."""
-    unmapped: int = 0
-    """Letters of which the file does not say what they are."""
     values: list[tuple[str, Box]] = field(default_factory=list)
     """What the fields of a form hold, and their boxes."""
     comments: list[str] = field(default_factory=list)
@@ -208,7 +208,6 @@ def _with_print(page: Any, frame: PageFrame, page_print: Print) -> Print:
     try:
         showing, is_text_alone = _drawn(page, frame, page_print)
         page_text = _Text(text.raw, frame)
-        page_print.unmapped = page_text.unmapped
         seen = (
             looked_at(
                 page,
@@ -274,7 +273,6 @@ class _Text:
         self.boxes: list[Box] = []
         self.unseen: list[bool] = []
         """Whether each piece is set without ink, or too small for any eye."""
-        self.unmapped = 0
         for word in _PRINTED_WORD.finditer(self._letters):
             self._take(*word.span())
 
@@ -297,7 +295,7 @@ class _Text:
         piece, box = self._piece(start, stop, face, origin)
         if face.unmapped:
             letters = self._letters[start:stop]
-            self.unmapped += (
+            piece.unmapped = (
                 sum(not letter.isascii() for letter in letters)
                 if face.drawn
                 else len(letters)
@@ -309,6 +307,7 @@ class _Text:
             and self.unseen[-1] == face.unseen
         ):
             before.text += piece.text
+            before.unmapped += piece.unmapped
             before.left, before.right = (
                 min(before.left, piece.left),
                 max(before.right, piece.right),

@@ -16,6 +16,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import astuple, dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any, ClassVar, Final
 
 import pypdfium2
@@ -53,7 +54,7 @@ from readers.pdf.pdf_lines import (
     html_of,
     sizes_of,
 )
-from readers.pdf.pdf_page import Print, opened, printed
+from readers.pdf.pdf_page import Piece, Print, opened, printed
 from seams import later
 
 READING_SECONDS: Final = 60.0
@@ -245,11 +246,7 @@ class PdfReading:
         If nothing can be recognised now, `trouble` says why, and a page with a few
         letters keeps those."""
         has_few = page_lines.trouble == "few"
-        unread = replace(
-            page_lines,
-            trouble="" if has_few else page_lines.trouble,
-            lines=page_lines.lines if has_few else [],
-        )
+        unread = replace(page_lines, trouble="" if has_few else page_lines.trouble)
         if not can_recognise():
             return _troubled(unread, "unsighted")
         if sum(page.took for page in self.pages) >= self._scan_seconds:
@@ -347,9 +344,12 @@ class PdfReading:
         ledger.hold("image", sum(pictures))
         return ledger
 
-    def _numbered(self, trouble: str) -> list[int]:
-        pages = enumerate(self.pages, self.first)
-        return [number for number, page in pages if page.trouble == trouble]
+    def _numbered(self, trouble: str, has_lines: bool) -> list[int]:
+        return [
+            number
+            for number, page in enumerate(self.pages, self.first)
+            if page.trouble == trouble and bool(page.lines) == has_lines
+        ]
 
     def _unread(self) -> tuple[str, str]:
         """Return which pages were wanted and are missing, in words, and those that can
@@ -357,9 +357,9 @@ class PdfReading:
 
         Both are empty where nothing is missing."""
         reasons = list(filter(None, [self._illegible()]))
-        for trouble, why in _TROUBLE.items():
-            if numbers := self._numbered(trouble):
-                extent = "read in part" if trouble == "part" else "not read"
+        for (trouble, why), has_lines in product(_TROUBLE.items(), (False, True)):
+            if numbers := self._numbered(trouble, has_lines):
+                extent = "read in part" if has_lines else "not read"
                 reasons.append(
                     f"pages {extent}: {len(numbers)} of {len(self.pages)} (the first is page "
                     f"{numbers[0]}), since they {why}"
@@ -370,8 +370,9 @@ class PdfReading:
         if next_page <= self._wanted:
             reasons.append(f"pages {next_page} to {self._wanted} of {self.count}")
             next_span = f"{next_page}-{min(next_page + MAX_PAGES - 1, self._wanted)}"
-        if waiting := self._numbered("waiting"):
-            next_span = f"{waiting[0]}-{self._wanted}"
+        troubles = [page.trouble for page in self.pages]
+        if "waiting" in troubles:
+            next_span = f"{self.first + troubles.index('waiting')}-{self._wanted}"
         return ", ".join(reasons), next_span
 
     def _illegible(self) -> str:
@@ -455,10 +456,14 @@ def _trouble(page: Print, lines: Sequence[PrintLine], letters: int) -> str:
     is_drawing = page.paths >= _DRAWING_PATHS or page.text_operators > 0
     if not lines and not page.hidden and (page.images or is_drawing):
         return "image"
-    codes = filter(_GLYPH_CODES.fullmatch, (piece.text for piece in page.pieces))
-    if letters and page.unmapped + sum(map(len, codes)) > _UNMAPPED * letters:
+    if letters and sum(map(_unnamed, page.pieces)) > _UNMAPPED * letters:
         return "unmapped"
     return "few" if page.images and letters < _STRAY else ""
+
+
+def _unnamed(piece: Piece) -> int:
+    """Return how many letters of a piece cannot be read, as the file does not name them."""
+    return len(piece.text) if _GLYPH_CODES.fullmatch(piece.text) else piece.unmapped
 
 
 def _read_page(page: Print) -> PageLines:
@@ -475,9 +480,13 @@ def _read_page(page: Print) -> PageLines:
     lines = lines_of(page)
     letters = sum(len(piece.text) for piece in page.pieces)
     outlines = letters < _STRAY and page.paths >= _OUTLINES
+    trouble = _trouble(page, lines, letters)
+    if trouble == "unmapped":
+        page.pieces = [piece for piece in page.pieces if not _unnamed(piece)]
+        lines = lines_of(page)
     return PageLines(
         lines,
-        _trouble(page, lines, letters),
+        trouble,
         hidden + page.outside,
         bool(page.hidden and not hidden),
         page.height,
