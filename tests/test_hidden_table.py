@@ -233,6 +233,7 @@ ROWS: dict[str, tuple[list[Document], list[Document]]] = {
             "below an image",
             "above the page",
             "a layer that is off",
+            "in the place of print",
         ),
         files("pdf", SEEN_PDF),
     ),

@@ -281,6 +281,48 @@ def test_a_pdf_of_that_name_is_known_though_digits_are_before_it_and_its_end_is_
     assert to_page(Raw(text, "x", "x", name="x.txt")).media_type == "text/plain"
 
 
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("Pay the bill to account 999", "The boat leaves at nine."),
+        ("ab" * 40, "The boat leaves at nine."),
+        ("\\337\\061", "The boat leaves at nine."),
+        ("\\055", "-"),
+    ],
+    ids=["other words", "long", "a letter", "a hyphen"],
+)
+def test_what_is_drawn_is_read_and_no_letters_that_the_file_gives_in_its_place(
+    given: str, said: str
+) -> None:
+    drawn = "BT /F1 12 Tf 1 0 0 1 72 600 Tm (The boat leaves at nine.) Tj ET"
+    html = read(pdf_of(f"/Span << /ActualText ({given}) >> BDC {drawn} EMC")).html
+    assert f"<p>{said}</p>" in html
+
+
+def test_headlines_with_a_map_stay_where_the_other_letters_have_none() -> None:
+    other = (
+        b"<< /Type /Font /Subtype /Type0 /BaseFont /X /Encoding /Identity-H /DescendantFonts [<< /Type /Font"
+        b" /Subtype /CIDFontType2 /BaseFont /X /CIDSystemInfo << /Registry (Adobe) /Ordering (Identity)"
+        b" /Supplement 0 >> /FontDescriptor << /Type /FontDescriptor /FontName /X /Flags 4 >> >>] >>"
+    )
+    page = (
+        b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents 4 0 R"
+        b" /Resources << /Font << /F1 3 0 R /F2 6 0 R >> >> >>"
+    )
+    codes = b"".join(b"%04x" % (900 + n) for n in range(60))
+    content = packed(
+        b"BT /F1 18 Tf 72 740 Td (Market on Friday) Tj ET BT /F2 12 Tf 72 700 Td <"
+        + codes
+        + b"> Tj ET"
+    )
+    pages = b"<< /Type /Pages /Kids [5 0 R] /Count 1 >>"
+    read_page = read(
+        make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, FONT, content, page, other])
+    )
+    assert read_page.html.count("Market on Friday") == 1
+    assert "pages read in part: 1 of 1" in read_page.unread
+
+
 def test_what_lies_beyond_the_page_is_left_out_however_much_it_is() -> None:
     far = "\n".join(
         f"BT /F1 12 Tf 1 0 0 1 72 {900 + 20 * n} Tm (The next page has line {n} of the list) Tj ET"

@@ -31,6 +31,8 @@ MOST_RULINGS: Final = 1_500
 """A page with more of them is a drawing, not a table."""
 MOST_FIELDS: Final = 2_000
 """Annotations of a page that are looked at."""
+MOST_OTHER_TEXT: Final = 64
+"""Bytes of text in the place of print above which it holds letters."""
 FORM_DEPTH: Final = 8
 _THIN: Final = 3.0
 """Points up to which a filled area is a ruling."""
@@ -204,9 +206,9 @@ def printed(file: Any, number: int) -> Print:
 
 
 def _with_print(page: Any, frame: PageFrame, page_print: Print) -> Print:
+    showing, is_text_alone = _drawn(page, frame, page_print)
     text = page.get_textpage()
     try:
-        showing, is_text_alone = _drawn(page, frame, page_print)
         page_text = _Text(text.raw, frame)
         seen = (
             looked_at(
@@ -451,6 +453,7 @@ def _drawn(page: Any, frame: PageFrame, page_print: Print) -> tuple[list[Any], b
         kind = pdfium.FPDFPageObj_GetType(drawn)
         if kind == pdfium.FPDF_PAGEOBJ_TEXT:
             showing.append(drawn)
+            _drop_other_text(drawn)
             continue
         other_objects += 1
         if kind == pdfium.FPDF_PAGEOBJ_IMAGE:
@@ -466,6 +469,25 @@ def _drawn(page: Any, frame: PageFrame, page_print: Print) -> tuple[list[Any], b
     least = PICTURE * frame.width * frame.height
     page_print.pictures = sum(area >= least for area in strips.values())
     return showing, other_objects == 0
+
+
+def _drop_other_text(drawn: Any) -> None:
+    """Take from print the text that the file gives in its place (/ActualText), so that
+    what is drawn is read; hyphens and signs without a letter stay."""
+    size, text = ctypes.c_ulong(), ctypes.create_string_buffer(MOST_OTHER_TEXT)
+    for number in reversed(range(pdfium.FPDFPageObj_CountMarks(drawn))):
+        mark = pdfium.FPDFPageObj_GetMark(drawn, number)
+        is_given = pdfium.FPDFPageObjMark_GetParamStringValue(
+            mark,
+            b"ActualText",
+            ctypes.cast(text, ctypes.POINTER(ctypes.c_ushort)),
+            MOST_OTHER_TEXT,
+            size,
+        )
+        letters = text.raw[: size.value].decode("utf-16-le", "replace")
+        has_letters = size.value > MOST_OTHER_TEXT or any(map(str.isalnum, letters))
+        if is_given and has_letters:
+            pdfium.FPDFPageObj_RemoveMark(drawn, mark)
 
 
 def _objects(page: Any) -> Iterator[tuple[Any, Matrix | None]]:

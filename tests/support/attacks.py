@@ -158,6 +158,9 @@ HIDDEN_PDF: Final = {
         catalog="/OCProperties << /OCGs [{0} 0 R] /D << /OFF [{0} 0 R] >> >>",
         more=("<< /Type /OCG /Name (Notes) >>",),
     ),
+    "in the place of print": pdf_of(
+        f"/Span << /ActualText ({BAD}) >> BDC BT /F1 12 Tf 1 0 0 1 72 600 Tm (Ask.) Tj ET EMC"
+    ),
     "below an image": pdf_of(
         f"{_TEXT.format(before='', bad=BAD)} q 500 0 0 60 50 580 cm /Im0 Do Q",
         resources="/XObject << /Im0 {0} 0 R >>",
