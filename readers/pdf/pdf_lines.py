@@ -43,7 +43,7 @@ PAGE_EDGE: Final = 0.12
 SHORT: Final = 4
 """Words of a line such as `Page 3 of 12` that recurs below another running head."""
 _PAGE_NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
-_YEAR: Final = re.compile(r"(?:19|20)\d\d")
+_YEAR_HEAD: Final = re.compile(r"(?:19|20)\d\d")
 """A figure that may be the head of a column."""
 _BULLETS: Final = frozenset("•–▪◦‣●■")
 _LEADERS: Final = re.compile(r"(?:\. ?){5}")
@@ -167,7 +167,7 @@ def with_one_head(rows: list[list[str]]) -> list[list[str]]:
 def _is_figure(text: str) -> bool:
     digits = sum(map(str.isdigit, text))
     is_number = digits > 0 and digits * 3 >= len(text.replace(" ", ""))
-    return is_number and not _YEAR.fullmatch(text)
+    return is_number and not _YEAR_HEAD.fullmatch(text)
 
 
 def _tables(page: Sequence[PrintLine]) -> dict[int, tuple[int, list[list[str]]]]:
