@@ -85,8 +85,9 @@ def _branch(conversation: _Message) -> list[_Message]:
     tree = {**mapping} if isinstance(mapping, dict) else {}
     branch: list[_Message] = []
     while isinstance(node := tree.pop(str(name), None), dict):
-        branch, name = [node.get("message") or {}, *branch], node.get("parent")
-    return branch
+        branch.append(node.get("message") or {})
+        name = node.get("parent")
+    return branch[::-1]
 
 
 def _turns(messages: list[_Message]) -> Iterator[str]:

@@ -17,9 +17,7 @@ from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, Literal, cast
-
-from selectolax.lexbor import LexborNode
+from typing import Final, cast
 
 from cancellation import check_cancelled
 from readers.convert import Raw, converted, kind_of
@@ -326,42 +324,22 @@ def _quoting(text: str) -> str:
 
 
 def _turns(html: str) -> str:
-    """Return HTML with a heading over each message that it quotes at its end: the line
-    above or at the top of it that ends in a colon. Nothing is changed of a quotation
-    with an answer below it."""
-    root = parse(html) if "<blockquote" in html else None
-    if root is None:
-        return html
-    node: LexborNode | None = None
-    for text in root.traverse(include_text=True):
-        node = text if text.tag == "-text" and (text.text() or "").strip() else node
-    while node is not None:
-        if node.tag == "blockquote":
-            _name(node)
-        node = node.parent
-    return root.html or html
-
-
-def _name(quotation: LexborNode) -> None:
-    """Make the line that introduces a quotation a heading."""
-    above: LexborNode | None = quotation
-    before = None
-    while above is not None and before is None:
-        before, above = _filled(above.prev, "prev"), above.parent
-    for line in filter(None, (before, _filled(quotation.first_child, "next"))):
-        words = " ".join(line.text().split())
-        if words.endswith(":") and len(words) <= TITLE_CHARACTERS:
-            heading = line.parser.create_node("h3")
-            heading.insert_child(words)
-            line.replace_with(heading)
-            return
-
-
-def _filled(node: LexborNode | None, way: Literal["next", "prev"]) -> LexborNode | None:
-    """Return the next node with text among those beside each other, this one first."""
-    while node is not None and not node.text().strip():
-        node = getattr(node, way)
-    return node
+    """Return HTML with a heading over each message that it quotes: the line above the
+    quotation, or its first, that ends in a colon. Nothing is changed where an answer is below one."""
+    is_last = not plain_text(html.partition("</blockquote>")[2])
+    root = parse(html) if "<blockquote" in html and is_last else None
+    for quotation in root.css("blockquote") if root is not None else ():
+        above = quotation.prev
+        while above is not None and not above.text().strip():
+            above = above.prev
+        for line in filter(None, (above, quotation.first_child)):
+            words = " ".join(line.text().split())
+            if words.endswith(":") and len(words) <= TITLE_CHARACTERS:
+                heading = line.parser.create_node("h3")
+                heading.insert_child(words)
+                line.replace_with(heading)
+                break
+    return (root.html if root is not None else None) or html
 
 
 def _header(message: MIMEPart, name: str) -> str:
