@@ -114,7 +114,8 @@ async def test_the_whole_page_is_read_in_parts_by_cursor(connect: Connect, folde
     cursor = ""
     async with connect(folders=str(folder), cache=str(folder / ".cache")) as client:
         given = {"sources": [str(folder / "guide.md")], "part": "whole", "max_tokens": 250}
-        for _ in range(20):
+        for room in [*range(250, 1_300, 50)]:
+            given["max_tokens"] = room
             result = await client.call_tool("fetch_and_prune_html", {**given, "cursor": cursor})
             seen += re.findall(r"Paragraph (\d+)", text_of(result))
             cursor = data_of(result).get("next_cursor", "")
@@ -132,6 +133,27 @@ async def test_a_folder_lists_its_documents_newest_first_without_what_is_hidden(
     assert re.search(r"guide\.md \| 2\d{3}-\d\d-\d\d \| md \| 1 kB", text)
     assert text.index("prices.csv") < text.index("guide.md")
     assert ".env" not in text
+
+
+@pytest.mark.parametrize(
+    ("part", "rows"),
+    [
+        ("files", ["letters/", "letters/old/", "guide.md", "letters/ann.md", "letters/old/ann.md"]),
+        ("files ann", ["letters/ann.md", "letters/old/ann.md"]),
+        ("files letters/*.MD", ["letters/ann.md", "letters/old/ann.md"]),
+        ("files old", ["letters/old/", "letters/old/ann.md"]),
+    ],
+)
+async def test_a_folder_lists_its_folders_first_and_files_by_their_names(
+    connect: Connect, tmp_path: Path, part: str, rows: list[str]
+) -> None:
+    for age, name in enumerate(("guide.md", "letters/ann.md", "letters/old/ann.md")):
+        (path := tmp_path / name).parent.mkdir(exist_ok=True)
+        path.write_text("A letter.")
+        os.utime(path, (2e9 - age * 1e6, 2e9 - age * 1e6))
+    text = await read(connect, tmp_path, ".", part)
+    assert re.findall(r"^(\S+) \| 20", text, re.MULTILINE) == rows
+    assert "such documents" in await read(connect, tmp_path, ".", "files bob")
 
 
 @pytest.mark.parametrize(
@@ -167,7 +189,7 @@ async def test_a_part_that_is_cut_says_how_to_go_on_in_a_small_budget_too(
         "# Long\n\n" + "\n\n".join(f"Paragraph {n} says a little." for n in range(90))
     )
     text = await read(connect, folder, "guide.md", "section Long", max_tokens=200)
-    assert 'Next: the same call with cursor="2.' in text
+    assert re.search(r'Next: the same call with cursor="\d+\.', text)
 
 
 async def test_pages_of_what_has_none_are_said_to_be_the_whole(

@@ -30,6 +30,7 @@ from pipeline.search.folder import BATCH, OUTLINES, FolderProvider
 from pipeline.search.listing import list_files
 from pipeline.search.query import SearchOutcome, SearchQuery
 from pipeline.search.word_index import FileStamp, WordIndex, title_text_outline
+from tests.support import Connect
 from tests.support.pdf import make_pdf
 from tests.support.waiting import bounded, moment, until
 
@@ -388,6 +389,12 @@ def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: P
     assert outcome.unread == "0 of 7 documents are read; repeat the call to continue."
 
 
+def test_that_an_unfinished_index_is_searched_by_words_only_is_said(library: Path) -> None:
+    provider = FolderProvider([library], None, seconds=-1, embedder=OnnxEmbedder())
+    outcome = ask(provider, "lighthouse")
+    assert outcome.unread.startswith("0 of 7 documents are read, searched by words only;")
+
+
 def test_a_folder_that_is_not_read_yet_is_no_failed_search(library: Path) -> None:
     folder = FolderProvider([library], None, seconds=-1)
     chain = Chain([], None, time.time, beside=[folder])
@@ -656,6 +663,37 @@ async def test_notes_answer_at_once_and_a_long_document_is_counted_after_the_ans
         assert converter.converted == once
         outcome = await asked(again, "zeppelin harbour")
         assert names(outcome)[0] == "manual.pdf"
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_a_call_reports_how_many_files_are_read_by_then(
+    mixed: Path, connect: Connect
+) -> None:
+    messages: list[str] = []
+
+    async def keep(progress: float, total: float | None, message: str | None) -> None:
+        messages.append(message or "")
+
+    async with connect(folders=str(mixed)) as client:
+        await client.call_tool(
+            "search_web", {"question": "Where is the orchard?"}, progress_callback=keep
+        )
+    assert "3 of 4 files are read" in messages
+
+
+@pytest.mark.slow
+@pytest.mark.anyio
+async def test_of_files_that_are_not_read_those_come_first_whose_names_are_asked_for(
+    tmp_path: Path, index: Path
+) -> None:
+    for number in range(2_000):
+        (tmp_path / f"note{number}.md").write_text("The barge. " * 2_000)
+    (tmp_path / "zeppelin.md").write_text("It lands at noon.")
+    provider = FolderProvider([tmp_path], index, seconds=0.1)
+    outcome = await asked(provider, "When does the zeppelin land?")
+    assert outcome.unread
+    assert names(outcome)[:1] == ["zeppelin.md"]
 
 
 @pytest.mark.slow

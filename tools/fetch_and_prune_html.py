@@ -33,7 +33,7 @@ from tools.results.pages import FetchAndPruneResult, pages_result, write_further
 NAME: Final = "fetch_and_prune_html"
 PART: Final = (
     "Instead of question, one of: outline; section HEADING; pages 66-120; whole; links; files "
-    "(of a folder); tables (names, columns, rows of each); or SQL over all rows of the tables: "
+    "(of a folder; files NAME); tables (names, columns, rows of each); or SQL over all rows of the tables: "
     "sql: SELECT city, avg(price) FROM t1 GROUP BY city"
 )
 
@@ -68,7 +68,9 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     For more, repeat the call with its cursor. To find pages use search_web or research.
     """
     check_budget(max_tokens)
-    call = repr((list(sources), question, max_tokens, format, references, part))
+    # Where a part goes on is known by its items, so that its budget may change.
+    budget = 0 if part else max_tokens
+    call = repr((list(sources), question, budget, format, references, part))
     key = hashlib.blake2b(call.encode(), digest_size=3).hexdigest()
     number = _number(cursor, key)
     services, noticing = noticed(services_of(ctx), refresh=fresh)
@@ -76,7 +78,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     order = PagesOrder(Question(question), part, format, references, max_tokens, number)
     read = await read_pages(sources, order, services, reporter(ctx))
     # 2. How to go on
-    next_cursor = f"{number + 1}.{key}"
+    next_cursor = f"{read.pruned.following or number + 1}.{key}"
     following = (
         [Next(tool=NAME, arguments={"cursor": next_cursor})]
         if read.pruned.parts_left
@@ -101,8 +103,8 @@ def _number(cursor: str, key: str) -> int:
     if call_key != key or not number.isdigit():
         raise UsageError(
             f"The cursor {cursor!r} belongs to another call.",
-            hint="Repeat the call with the same sources, question, part, max_tokens, format "
-            "and references, or leave cursor empty.",
+            hint="Repeat the call with the same sources, question, part, format and "
+            "references, without a part also max_tokens, or leave cursor empty.",
         )
     return int(number)
 

@@ -86,6 +86,8 @@ class Pruned:
     around: int = 0
     """Units around the main content of pages read from the top, which follow it as a
     separate part."""
+    following: int = 0
+    """Number under which what follows is had, where that is not the next one."""
     scored_by: str = ""
     """What made the scores besides the core, and what of the pages it was shown; empty
     for nothing."""

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Final, Literal
 
 import anyio
 import numpy as np
@@ -79,6 +79,8 @@ LAST_PIECE: Final = 20.0
 page takes 3 processor seconds to recognise."""
 _POLLED: Final = 0.02
 """Seconds between two looks for it."""
+FoundBy = Literal["words alone", "both", "meaning alone"]
+"""`words alone`: the embedder failed, was late or does not read the question."""
 _log = logging.getLogger(__name__)
 
 
@@ -175,12 +177,13 @@ class FolderProvider:
         try:
             # 1. What is there, and what of it is new; count that as far as there is time
             await self._look_around()
+            self._bring_forward(query.question.terms(language))
             await self._catch_up(self._patience)
             # 2. Find the files; where there is none yet, count on for longer
-            files, has_words = await self._find(query.question, language, limit)
+            files, found_by = await self._find(query.question, language, limit)
             if not files and self._uncounted:
                 await self._catch_up(LONGER * self._patience)
-                files, has_words = await self._find(query.question, language, limit)
+                files, found_by = await self._find(query.question, language, limit)
             faults = await in_thread(self._opened().unread)
         except sqlite3.Error as error:
             if not self._do_without(error):
@@ -202,17 +205,18 @@ class FolderProvider:
         waiting = {stamp.path for stamp in (*self._parsed, *self._converting)}
         begun = sum(path in waiting and unread != "" for path, _, unread in faults)
         in_part = f", {begun} more by the first pages" if begun else ""
+        by = ", searched by words only" if found_by == "words alone" else ""
         unread = (
-            f"{total - self._uncounted} of {total} documents are read{in_part}; repeat "
-            f"the call to continue."
+            f"{total - self._uncounted} of {total} documents are read{in_part}{by}; "
+            f"repeat the call to continue."
             if self._uncounted
             else ""
         )
         unsearched = " ".join(_left_out(faults, self._listing))
         if results:
-            if not has_words:
+            if found_by == "meaning alone":
                 near = "No file has a word of the query; these are nearest in meaning."
-                notes, unsearched = [near, *notes, unsearched], ""
+                notes.insert(0, near)
             reason = " ".join(filter(None, notes))
             return SearchOutcome(
                 results, self.name, "ok", reason, unread=unread, unsearched=unsearched
@@ -259,6 +263,12 @@ class FolderProvider:
         index = self._opened()
         sums = index.sums(self._embedder.name if self._embedder else "")
         return FolderStatus(self._listing, self._uncounted, index.unread(), *sums)
+
+    @property
+    def progress(self) -> tuple[int, int]:
+        """How many files of all are counted, as far as is known."""
+        total = len(self._listing.files)
+        return total - self._uncounted, total
 
     @property
     def _uncounted(self) -> int:
@@ -322,6 +332,17 @@ class FolderProvider:
                 stamp.path,
             ),
         )
+
+    def _bring_forward(self, terms: Sequence[str]) -> None:
+        """Let files with one of `terms` in their names be counted first."""
+
+        def is_named(stamp: FileStamp) -> bool:
+            name = Path(stamp.path).name.casefold()
+            return any(term in name for term in terms)
+
+        # New lists: a thread may be taking files from the old one.
+        self._plain = sorted(self._plain, key=is_named)
+        self._parsed = sorted(self._parsed, key=is_named)
 
     def _opened(self) -> WordIndex:
         """The index; one that cannot be used on disk is held in memory."""
@@ -486,9 +507,9 @@ class FolderProvider:
 
     async def _find(
         self, question: Question, language: str, limit: int
-    ) -> tuple[list[tuple[str, str, int]], bool]:
+    ) -> tuple[list[tuple[str, str, int]], FoundBy]:
         """Return path, title and pages of the `limit` best files by words and meaning of
-        outlines, and whether these have a word of the question.
+        outlines, and by which of both they were found.
 
         Words alone decide where the embedder fails, is late or does not read the
         question."""
@@ -505,7 +526,10 @@ class FolderProvider:
         ranked = sorted(numbers, key=lambda number: -scores[number])
         files = await in_thread(index.titles, ranked[: 2 * limit])
         listed = [file for file in files if file[0] in self._listed][:limit]
-        return listed, any(number in words for number in ranked[:limit])
+        if self._embedder is not None and not likeness:
+            return listed, "words alone"
+        has_words = any(number in words for number in ranked[:limit])
+        return listed, "both" if has_words else "meaning alone"
 
     async def _likeness(
         self, question: Question, words: dict[int, float]

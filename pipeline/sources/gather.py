@@ -22,6 +22,7 @@ import anyio
 from cache.store import Store
 from errors import (
     AddressRefused,
+    SearchFailed,
     SourceError,
     SourceNotFound,
     SourceTimeout,
@@ -42,6 +43,8 @@ from pipeline.printed import printed
 from pipeline.question.question import NOTHING, Question
 from pipeline.question.wants import Freshness, is_site
 from pipeline.raptor.tree import Tree, find_tree
+from pipeline.search.chain import Findings
+from pipeline.search.folder import FolderProvider
 from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
 from pipeline.search.parse import parse_request
@@ -477,6 +480,8 @@ def _expand_folders(
     return list(dict.fromkeys(expanded)), failures
 
 
+REPORTED_SECONDS: Final = 0.5
+"""Seconds between two reports of how far the folders are read."""
 HITS_PER_PAGE: Final = 2
 """Results asked for each page wanted: mixed ranking needs something to choose from."""
 
@@ -552,9 +557,7 @@ async def gather_pages(
     queries = [narrowed(query, order) for query in parsed.queries]
     await report(1, 10, f"searching: {queries[0].text}")
     # 2. Search: every query, the provider chain
-    findings = await services.chain.search(
-        queries, limit=order.max_pages * HITS_PER_PAGE
-    )
+    findings = await _searched(queries, order, services, report)
     services.addresses.give(result.url for result in findings.results)
     await report(3, 10, f"{len(findings.results)} results")
     # 3. Fetch the result pages, as far as time allows
@@ -606,6 +609,34 @@ async def gather_pages(
         findings.silent,
         notice,
     )
+
+
+async def _searched(
+    queries: Sequence[SearchQuery], order: Wanted, services: Services, report: Report
+) -> Findings:
+    """Ask the providers, and report meanwhile how far the folders are read."""
+
+    async def report_folder(folder: FolderProvider) -> None:
+        while True:
+            await anyio.sleep(REPORTED_SECONDS)
+            count, total = folder.progress
+            if count < total:
+                share = 2 * count / total  # of what is between this step and the next
+                await report(1 + share, 10, f"{count} of {total} files are read")
+
+    limit = order.max_pages * HITS_PER_PAGE
+    findings: Findings | SearchFailed
+    async with anyio.create_task_group() as group:
+        if services.folder is not None:
+            group.start_soon(report_folder, services.folder)
+        try:
+            findings = await services.chain.search(queries, limit=limit)
+        except SearchFailed as error:  # a group would wrap it
+            findings = error
+        group.cancel_scope.cancel()
+    if isinstance(findings, SearchFailed):
+        raise findings
+    return findings
 
 
 async def _parsed(question: Question, services: Services) -> ParsedRequest:

@@ -8,9 +8,10 @@ and `sql: SELECT …` for rows of the tables. Not for: what bears on a question
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
@@ -101,8 +102,8 @@ def read_part(
     max_tokens: int | None,
     number: int,
 ) -> Pruned:
-    """Return what documents have at the place that `part` names, as much as fits;
-    `number` 2 is what follows, `max_tokens` None means `UNASKED_PAGE`.
+    """Return what documents have at the place that `part` names, as much as fits,
+    from the item `number` on; `max_tokens` None means `UNASKED_PAGE`.
 
     Raises `UsageError`, which says which places there are, where there is no such place."""
     kind, request = split_part(part)
@@ -161,7 +162,10 @@ def _listed(
         tables = tables_of(document)
         rows = [*tables[0].rows] if tables else []
         columns = tables[0].columns if tables else ()
-        about, nothing = "files, newest first:", "The folder holds no documents"
+        rows = [row for row in rows if _is_asked_for(row[0], request)]
+        about, nothing = "files, newest first:", "The folder holds no such documents"
+        if any(row[0].endswith("/") for row in rows):
+            about = "folders and files, newest first:"
     return _rows(index, columns, rows, form, about) if rows else nothing
 
 
@@ -198,24 +202,18 @@ def _is_above(start: int, unit: int) -> tuple[bool, int]:
 
 
 def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
-    """Return the part of the listings' items that comes `number`-th, each part filled
-    to the budget in order.
+    """Return the listings' items from the `number`-th on, as many as the budget holds.
 
-    A part has one item at least, also one over the budget; beyond the last part it is
-    empty."""
-    count = sum(listing.count for listing in listings)
-    start, pages = 0, tuple[PrunedPage, ...]()
-    for _ in range(number):
-        # The largest run that fits; at least one item, for a part that shows nothing would never
-        # end.
-        runs, is_over = (
-            range(1, count - start + 1),
-            partial(_over, listings, budget, start),
-        )
-        stop = min(count, start + max(1, bisect_left(runs, True, key=is_over)))
-        pages = _pages(listings, start, stop)
-        start = stop
-    return Pruned(pages, _cost(pages), budget, left_out=count - start)
+    That is one at least, also one over the budget, and none beyond the last."""
+    count, start = sum(listing.count for listing in listings), number - 1
+    # The largest run that fits; at least one item, for a part that shows nothing would never
+    # end.
+    runs, is_over = range(1, count - start + 1), partial(_over, listings, budget, start)
+    stop = min(count, start + max(1, bisect_left(runs, True, key=is_over)))
+    pages = _pages(listings, start, stop)
+    return Pruned(
+        pages, _cost(pages), budget, left_out=count - stop, following=stop + 1
+    )
 
 
 def _over(listings: Sequence[_Listing], budget: int, start: int, count: int) -> bool:
@@ -485,12 +483,31 @@ async def load_folders(sources: Sequence[str], services: Services) -> Loaded:
         folder, files, passed = await in_thread(files_in, source, services.roots)
         rows = [_file_row(path, folder) for path in files]
         rows.sort(key=itemgetter(1), reverse=True)
+        rows = [*_folder_rows(rows), *rows]
         table = html_table([("file", "changed", "kind", "size"), *rows], header=True)
         notes = (not_searched(passed),) if passed else ()
         uri = folder.as_uri()
         page = Page(uri, uri, folder.name, whole_page(table), "inode/directory")
         documents.append(await services.documents.read(replace(page, notes=notes)))
     return Loaded(tuple(documents), ())
+
+
+def _is_asked_for(path: str, request: str) -> bool:
+    """Whether a path holds what a person asked for, or is of its pattern."""
+    path, request = path.casefold(), request.casefold()
+    return request in path or fnmatchcase(path, request)
+
+
+def _folder_rows(rows: Sequence[tuple[str, ...]]) -> Iterator[tuple[str, ...]]:
+    """Yield a row for each folder below, by path: its last change, how many files it
+    holds itself."""
+    by_folder: dict[str, list[str]] = {}
+    for path, changed, *_ in rows:
+        by_folder.setdefault(path.rpartition("/")[0], []).append(changed)
+    for folder, days in sorted(by_folder.items()):
+        if folder:
+            count = f"{len(days)} file{'s' * (len(days) != 1)}"
+            yield f"{folder}/", max(days), "folder", count
 
 
 def _file_row(path: Path, folder: Path) -> tuple[str, ...]:
