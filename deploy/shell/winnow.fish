@@ -38,7 +38,7 @@ complete -c winnow -n '__fish_seen_subcommand_from fetch' -l searxng -d 'base UR
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l set -d 'any setting (docs/settings.md)'
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l question -d 'What to look for; empty reads from the top.'
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l max-tokens -d 'Default as much as helps.'
-complete -c winnow -n '__fish_seen_subcommand_from fetch' -l part -d 'Instead of question, one of outline; section HEADING; pages 66-120; whole; links; files (of a folder); tables (names, columns, rows of each); or SQL over all rows of the tables sql SELECT city, avg(price) FROM t1 GROUP BY city'
+complete -c winnow -n '__fish_seen_subcommand_from fetch' -l part -d 'Instead of question, one of outline; section HEADING; pages 66-120; whole; links; files (of a folder; files NAME); tables (names, columns, rows of each); or SQL over all rows of the tables sql SELECT city, avg(price) FROM t1 GROUP BY city'
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l format -d 'csv, json rows.'
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l references -d 'Add links and citations.'
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l cursor -d 'From the last answer.'
