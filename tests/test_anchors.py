@@ -60,3 +60,17 @@ async def test_what_is_above_a_fragment_comes_last(connect: Connect, site: Site)
         )
     order = sorted(range(1, 9), key=lambda n: whole.index(f"Basin number {n} "))
     assert order == [6, 7, 8, 1, 2, 3, 4, 5]
+
+
+async def test_a_fragment_that_a_script_made_of_a_heading_leads_to_that_heading(
+    connect: Connect, site: Site
+) -> None:
+    url = site.put("/scripted", basins("<h2>Basin {n}</h2>"))
+    async with connect(folders=" ", search="none", networks="loopback") as client:
+        text = text_of(
+            await client.call_tool(
+                "fetch_and_prune_html", {"sources": [f"{url}#basin-6"], "max_tokens": 300}
+            )
+        )
+    assert "week 16" in text
+    assert "Basin number 5" not in text

@@ -171,6 +171,14 @@ async def test_hidden_rows_are_in_no_table(connect: Connect, folder: Path) -> No
             " t1 l WHERE a.item = '' OR b.item < c.item",
             "it took too long",
         ),
+        pytest.param(
+            " UNION ALL ".join(["SELECT 1"] * 21), "too many terms in compound", id="compound"
+        ),
+        pytest.param(f"SELECT 1 LIKE '{'%a' * 120}'", "pattern too complex", id="pattern"),
+        pytest.param(f"SELECT {'+'.join(['1'] * 150)}", "tree is too large", id="expression"),
+        pytest.param(
+            f"SELECT replace('{'a' * 2000}', 'a', '{'b' * 60}')", "too big", id="long text"
+        ),
     ],
 )
 async def test_a_query_that_is_wrong_or_does_more_than_read_is_refused(
