@@ -147,8 +147,63 @@ def test_settings_that_differ_are_kept_apart_in_one_process(tmp_path: Path, ann:
 
 def test_another_environment_has_a_daemon_of_its_own(ann: Person) -> None:
     ann.connected()
-    ann.connected(log="level=ERROR")
+    ann.connected(TZ="Asia/Tokyo")
     assert len(ann.daemons()) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "said"),
+    [
+        ({"log": "level=DEBUG"}, "its log is its own"),
+        ({"colour": "red"}, "WINNOW_COLOUR: It is not"),
+    ],
+)
+def test_what_a_process_would_say_on_stderr_is_said_there(
+    ann: Person, settings: dict[str, str], said: str
+) -> None:
+    client = ann.connected(**{"daemon": "auto idle=0", **settings})
+    say(client, call(2, "extract_relevant", **ASKED))
+    assert "erry" in first_answer(client, 2)
+    _, noise = client.communicate(timeout=END_SECONDS)
+    assert said in noise.decode()
+
+
+def test_a_client_that_is_killed_in_mid_call_leaves_no_call_and_no_process(ann: Person) -> None:
+    other = ann.connected()
+    for _ in range(5):
+        client = ann.connected()
+        say(client, call(2, "raptor_query", question="the harbour", sources=[str(LIBRARY)]))
+        say(client, {"jsonrpc": "2.0", "id": 3, "method": "ping"})
+        answer_to(client, 3)
+        client.kill()
+        client.wait()
+    say(other, call(3, "extract_relevant", **ASKED))
+    assert "erry" in first_answer(other, 3)
+    [daemon] = ann.daemons()
+    assert (daemon["running"], daemon["waiting"], len(daemon["clients"])) == (0, 0, 1)
+
+
+def test_a_daemon_is_no_child_of_the_client_that_started_it(ann: Person) -> None:
+    client = ann.connected()
+    below = Path(f"/proc/{client.pid}/task/{client.pid}/children").read_text(encoding="ascii")
+    assert (below, ann.daemon() != client.pid) == ("", True)
+
+
+def test_a_client_whose_folder_was_removed_is_served(tmp_path: Path, ann: Person) -> None:
+    gone = tmp_path / "gone"
+    gone.mkdir()
+    shown = subprocess.run(
+        ["/bin/sh", "-c", GONE, "sh", gone, sys.executable, ROOT / "server"],
+        input=json.dumps(HELLO) + "\n",
+        env=ann.variables(),
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert shown.stderr == ""
+
+
+GONE = 'cd "$1" && rmdir "$1" && exec "$2" "$3"'
 
 
 @pytest.mark.anyio
@@ -197,7 +252,7 @@ def test_a_cancelled_call_is_not_answered_and_takes_no_place(ann: Person) -> Non
 def test_where_no_daemon_is_possible_the_process_serves_or_says_why(
     tmp_path: Path, ann: Person, daemon: str, code: int, said: str
 ) -> None:
-    blocked = tmp_path / "run" / "winnow"
+    blocked = ann.runtime
     blocked.write_text("a file, where a folder is needed", encoding="utf-8")
     client = ann.begin(daemon=daemon)
     if not code:
@@ -235,11 +290,11 @@ def test_a_wrong_setting_ends_its_client_with_a_sentence_and_no_other(
     assert "erry" in first_answer(other, 2)
 
 
-STRANGER = """
+PEER = """
 import os, sys
 sys.path.insert(0, sys.argv[1])
 from server.daemon.place import asked, connect
-os.setgroups([]), os.setgid(65534), os.setuid(65534)
+# as another user
 try:
     print(asked(connect(sys.argv[2], 60), {"do": "status"}))
 except ConnectionError:
@@ -247,6 +302,7 @@ except ConnectionError:
 except PermissionError:
     print("kept out")
 """
+STRANGER = PEER.replace("# as another user", "os.setgroups([]), os.setgid(65534), os.setuid(65534)")
 
 
 @pytest.mark.skipif(os.getuid() != 0, reason="only root can become another user")
@@ -256,7 +312,7 @@ def test_another_user_is_refused_by_the_folder_and_by_the_daemon(
 ) -> None:
     """The second, with every folder on the way opened, meets the check of the peer alone."""
     ann.connected()
-    [path] = ann.folder.glob("winnow/*.sock")
+    [path] = ann.runtime.glob("*.sock")
     assert path.stat().st_mode & 0o777 == 0o600
     assert path.parent.stat().st_mode & 0o777 == 0o700
     if is_open:
@@ -274,7 +330,7 @@ def test_another_user_is_refused_by_the_folder_and_by_the_daemon(
     path.parent.chmod(0o700)
     assert ran.stdout.strip() == ("cut off" if is_open else "kept out")
     if is_open:
-        assert "a process of another user was refused" in ann.run("logs").stdout
+        assert "a process of another user, or in another sandbox" in ann.run("logs").stdout
 
 
 LINK = "(lambda link: (link.connect(sys.argv[2]), link)[1])(__import__('socket').socket(1))"
@@ -313,6 +369,28 @@ def test_an_upgrade_is_taken_over_by_a_new_daemon_and_no_client_notices(
         assert (daemon["version"], len(daemon["clients"])) == ("99.1", 2)
 
 
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="no setpriv")
+def test_a_sandboxed_client_has_a_daemon_of_its_own_and_none_reaches_past_it(ann: Person) -> None:
+    """Else it could have files read that are kept from it, or bring others into its sandbox."""
+    ann.connected()
+    [path] = ann.runtime.glob("*.sock")
+    boxed = ["setpriv", "--no-new-privs", sys.executable]
+    ran = subprocess.run(
+        [*boxed, "-c", PEER, str(ROOT), str(path)], capture_output=True, text=True, check=True
+    )
+    assert ran.stdout.strip() == "cut off"
+    with subprocess.Popen(
+        [*boxed, str(ROOT / "server")],
+        env=ann.variables(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+    ) as client:
+        say(client, HELLO)
+        assert "result" in line(client)
+        assert len([*ann.runtime.glob("*.sock")]) == 2
+        client.kill()
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_client_and_not_the_daemon(ann: Person, number: signal.Signals) -> None:
     client, other = ann.connected(), ann.connected()
@@ -325,7 +403,7 @@ def test_a_signal_ends_a_client_and_not_the_daemon(ann: Person, number: signal.S
 
 def test_a_line_of_no_known_request_ends_its_connection_alone(ann: Person) -> None:
     ann.connected()
-    [path] = ann.folder.glob("winnow/*.sock")
+    [path] = ann.runtime.glob("*.sock")
     for request in ({"do": "nothing"}, {}, {"do": "serve"}):
         with connect(str(path), END_SECONDS) as link, pytest.raises(ConnectionError):
             asked(link, request)

@@ -21,12 +21,15 @@ if sys.platform != "win32":
 CODE: Final = os.path.realpath(os.path.join(__file__, "..", "..", ".."))
 """The folder that our packages are imported from."""
 _AGREED: Final = (
-    *("HOME", "PYTHONPATH", "WINNOW_LOG"),
+    *("HOME", "PYTHONPATH", "TZ"),
     *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME"),
 )
 _AGREED_BEGINNINGS: Final = ("HF_", "OTEL_", "SSL_", "CUDA_")
 _CREDENTIALS: Final = struct.Struct("3i")
 """Process, user and group of a socket's other end (`ucred`, Linux)."""
+_NAMESPACES: Final = ("mnt", "net", "pid", "user")
+_RIGHTS: Final = ("CapEff:", "Groups:", "NoNewPrivs:", "Seccomp:")
+"""Rows of a process's status that a sandbox changes; Landlock needs NoNewPrivs."""
 
 
 def environment() -> dict[str, str]:
@@ -49,13 +52,9 @@ def agreed(variables: Mapping[str, str]) -> dict[str, str]:
 def runtime_folder(variables: Mapping[str, str]) -> str:
     """Return the folder of the sockets, which is made if needed; raises `OSError` where
     that fails, and `PermissionError` where others may use it."""
-    runtime = variables.get("XDG_RUNTIME_DIR")
-    temporary = variables.get("TMPDIR") or "/tmp"  # noqa: S108  checked below
-    folder = (
-        os.path.join(runtime, "winnow")
-        if runtime
-        else os.path.join(temporary, f"winnow-{os.getuid()}")
-    )
+    above = variables.get("XDG_RUNTIME_DIR") or variables.get("TMPDIR") or "/tmp"  # noqa: S108  checked below
+    # `sudo` may keep the variable: root's folder must not take the place of the user's.
+    folder = os.path.join(above, f"winnow-{os.getuid()}")
     with suppress(FileExistsError):
         os.mkdir(folder, 0o700)
     about = os.lstat(folder)
@@ -66,19 +65,33 @@ def runtime_folder(variables: Mapping[str, str]) -> str:
 
 def socket_path(folder: str, variables: Mapping[str, str], python: str) -> str:
     """Return the path of the socket of this installation, run by `python`."""
-    identity = json.dumps([CODE, python, agreed(variables)]).encode()
-    digest = hashlib.blake2b(identity, digest_size=8).hexdigest()
+    parts = [CODE, python, agreed(variables), confinement("self")]
+    identity = json.dumps(parts).encode()
+    digest = hashlib.blake2b(identity, digest_size=5).hexdigest()
     return os.path.join(folder, f"{digest}.sock")
 
 
+def confinement(process: int | str) -> list[str]:
+    """Return what a sandbox around a process consists of, as far as Linux says: its
+    namespaces and rights; [] where they cannot be read."""
+    about = f"/proc/{process}"
+    try:
+        links = [os.readlink(f"{about}/ns/{name}") for name in _NAMESPACES]
+        with open(f"{about}/status", encoding="utf-8", errors="replace") as rows:
+            return [*links, *(row for row in rows if row.startswith(_RIGHTS))]
+    except OSError:
+        return []
+
+
 def is_own(link: Any) -> bool:
-    """Return whether the process at the other end of a socket is this user's; where the
-    system does not say, the folder's mode has to do."""
+    """Return whether the process at the other end of a socket is this user's and in the
+    same sandbox or in none, as this one: it could have files read here that are kept
+    from it. Where the system does not say, the folder's mode has to do."""
     if not hasattr(socket, "SO_PEERCRED"):
         return True
     sent = link.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    user: int = _CREDENTIALS.unpack(sent)[1]
-    return user == os.getuid()
+    process, user, _ = _CREDENTIALS.unpack(sent)
+    return user == os.getuid() and confinement(process) == confinement("self")
 
 
 def connect(path: str, seconds: float) -> socket.socket:

@@ -97,7 +97,7 @@ class Relay:
             "do": "serve",
             "arguments": arguments,
             "environment": ours,
-            "folder": os.getcwd(),
+            "folder": _working_folder(),
             "process": os.getpid(),
         }
         self._unsent = bytearray()
@@ -228,6 +228,8 @@ class Relay:
                     reply = asked(link, self._request)
                     if reply[CONTROL] != JOINED:
                         raise NoDaemon(reply[CONTROL])
+                    for warning in reply["warnings"]:
+                        print(f"winnow: {warning}", file=sys.stderr, flush=True)
                     link.setblocking(False)
                     return link
         except OSError as error:
@@ -260,19 +262,35 @@ def _start(listener: int, path: str, variables: Mapping[str, str]) -> None:
     kept = {
         name: value
         for name, value in variables.items()
-        if not name.startswith("WINNOW_") or name == "WINNOW_LOG"
+        if not name.startswith("WINNOW_")
     }
     with open(f"{path}.log", "ab") as log:
-        Popen(  # noqa: S603  our own interpreter
-            [*command, "--daemon", str(listener), path],
-            stdin=DEVNULL,
-            stdout=log,
-            stderr=log,
-            cwd="/",
-            env=kept,
-            pass_fds=[listener],
-            start_new_session=True,
-        )
+        # By a process between: a host that ends all processes below a client must not
+        # find the daemon there, and a daemon that ended waits for no client.
+        if between := os.fork():
+            os.waitpid(between, 0)
+            return
+        try:
+            Popen(  # noqa: S603  our own interpreter
+                [*command, "--daemon", str(listener), path],
+                stdin=DEVNULL,
+                stdout=log,
+                stderr=log,
+                cwd="/",
+                env=kept,
+                pass_fds=[listener],
+                start_new_session=True,
+            )
+        finally:
+            os._exit(0)
+
+
+def _working_folder() -> str:
+    """Return the folder that relative paths begin at; the root where it is gone."""
+    try:
+        return os.getcwd()
+    except OSError:
+        return "/"
 
 
 def _parsed(line: bytes | bytearray) -> dict[str, Any]:

@@ -40,7 +40,7 @@ from server.process import (
     tune_process,
     watch_signals,
 )
-from server.settings import Settings
+from server.settings import Log, Settings
 from server.shared import Shared
 from server.stdio import exchanged
 from server.version import VERSION
@@ -74,7 +74,7 @@ def serve_daemon(
     tune_process()
     end_telemetry = start_telemetry(settings.otlp)
     listener = socket.socket(fileno=int(descriptor))
-    anyio.run(_Daemon(path, settings_of, settings).run, listener)
+    anyio.run(_Daemon(path, settings_of).run, listener)
     end_telemetry()
     os._exit(0)  # threads of cancelled calls would delay it
 
@@ -140,12 +140,13 @@ class _Daemon:
 
     _group: TaskGroup
     _shared: Shared
+    _log_bytes: int
+    """Of the log when it began; what is added later is kept."""
 
-    def __init__(self, path: str, settings_of: SettingsOf, settings: Settings) -> None:
+    def __init__(self, path: str, settings_of: SettingsOf) -> None:
         self._path = path
         self._inode = os.stat(path).st_ino
         self._settings_of = settings_of
-        self._log_settings = settings.log
         self._admission = Admission()
         self._contexts: list[_Context] = []
         self._files = _loaded_files()
@@ -165,6 +166,7 @@ class _Daemon:
                 self._connected, sock=listener, limit=_LINE_BYTES
             )
             _log.info("%s begins with process %d", VERSION, os.getpid())
+            self._log_bytes = os.stat(f"{self._path}.log").st_size
             with anyio.move_on_after(_FIRST_SECONDS):
                 await self._came.wait()
             if self._contexts:
@@ -183,7 +185,9 @@ class _Daemon:
             # The files of the code are looked at each time: clients of an upgraded
             # installation must not be served by what was loaded before.
             if not is_own(output.get_extra_info("socket")):
-                _log.warning("a process of another user was refused")
+                _log.warning(
+                    "a process of another user, or in another sandbox, was refused"
+                )
             elif self._draining or self._state != _state(self._files):
                 self._group.start_soon(self._drain)
             else:
@@ -245,7 +249,9 @@ class _Daemon:
         context.count(client, joins=True)
         try:
             await context.entered.wait()
-            _say(output, {CONTROL: JOINED})
+            warnings = context.settings.warnings()
+            texts = [f"{name}: {text}" for name, text in warnings.items()]
+            _say(output, {CONTROL: JOINED, "warnings": texts})
             local_caller.set(f"process {client.process}")
             lowlevel = context.server._lowlevel_server
             wire = _Wire(lines, output, client)
@@ -265,8 +271,8 @@ class _Daemon:
         settings, `OSError` for those of which a daemon cannot do justice."""
         with chdir(request["folder"]):
             settings = self._settings_of(request["arguments"], request["environment"])
-            if settings.log != self._log_settings or settings.log.file:
-                raise OSError("its log differs")
+            if settings.log != Log():
+                raise OSError("its log is its own (WINNOW_LOG)")
             texts = request["environment"].values()
             names = [text.rpartition(":")[2] for text in texts]
             if any(os.path.isfile(name) and not os.path.isabs(name) for name in names):
@@ -306,12 +312,13 @@ class _Daemon:
         self._ended.set()
 
     def _leave_place(self) -> None:
-        """Remove the socket's file and, after a clean end, the log; those of another
-        daemon stay."""
+        """Remove the socket's file, and the log where nothing happened; those of
+        another daemon stay."""
         with suppress(OSError):
             if os.stat(self._path).st_ino == self._inode:
                 os.unlink(self._path)
-                os.unlink(f"{self._path}.log")
+                if os.stat(f"{self._path}.log").st_size == self._log_bytes:
+                    os.unlink(f"{self._path}.log")
 
 
 class _Wire:

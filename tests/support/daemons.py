@@ -28,6 +28,11 @@ class Person:
         self.clients: list[subprocess.Popen[bytes]] = []
         folder.mkdir(exist_ok=True)
 
+    @property
+    def runtime(self) -> Path:
+        """The folder of the sockets."""
+        return self.folder / f"winnow-{os.getuid()}"
+
     def variables(self, **settings: str) -> dict[str, str]:
         """Return the environment of a client."""
         kept = {name: text for name, text in os.environ.items() if not name.startswith("WINNOW_")}
@@ -38,7 +43,8 @@ class Person:
             "WINNOW_FOLDERS": str(LIBRARY),
             "WINNOW_CACHE": str(self.cache),
             "WINNOW_SEARCH": "folder",
-            **{f"WINNOW_{name.upper()}": text for name, text in settings.items()},
+            **{f"WINNOW_{name.upper()}": text for name, text in settings.items() if name.islower()},
+            **{name: text for name, text in settings.items() if name.isupper()},
         }
 
     def begin(self, *arguments: str, **settings: str) -> subprocess.Popen[bytes]:
@@ -78,12 +84,12 @@ class Person:
     @property
     def files(self) -> list[str]:
         """Names of what is in the folder of the sockets."""
-        return sorted(os.listdir(self.folder / "winnow"))
+        return sorted(os.listdir(self.runtime))
 
     def daemons(self) -> list[dict[str, Any]]:
         """Return what each daemon that runs says of itself."""
         reported = []
-        for path in sorted(self.folder.glob("winnow/*.sock")):
+        for path in sorted(self.folder.glob("winnow-*/*.sock")):
             with suppress(ConnectionRefusedError), connect(str(path), 60) as link:
                 reported.append(asked(link, {"do": "status"}))
         return reported
