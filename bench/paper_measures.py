@@ -260,6 +260,8 @@ LENGTHS: Final = (2_000, 8_000, 32_000)
 """Tokens of the hay."""
 TEXTS: Final = 30
 """Needles of a kind."""
+NEEDLE_TOKENS: Final = 512
+"""Of the evidence that they are looked for in."""
 BEGINNINGS: Final = [
     "Quox",
     "Orv",
@@ -355,7 +357,7 @@ def haystack(length: int, needles: Sequence[str], seed: int) -> Document:
 
 async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
     """Print and return, by kind and length, the share of the sentences of `TEXTS`
-    needles that are in 512 tokens of evidence."""
+    needles that are in `NEEDLE_TOKENS` of evidence."""
     figures: dict[str, float] = {}
     for kind in KINDS:
         for length in lengths:
@@ -365,7 +367,9 @@ async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
                 parts = [text[a:b].strip() for a, b in split_sentences(text)]
                 page = haystack(length, parts, seed)
                 reading = await extract(Question(question), [page], reader=reader)
-                shown = assemble([page], reading, max_tokens=512, delimiter="0")
+                shown = assemble(
+                    [page], reading, max_tokens=NEEDLE_TOKENS, delimiter="0"
+                )
                 reported = " ".join(one.text for one in shown.evidence)
                 found += [float(part in reported) for part in parts]
             figures[f"{kind}/{length}"] = float(np.mean(found))

@@ -11,6 +11,7 @@ from functools import cache
 from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from time import monotonic
 from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
@@ -21,6 +22,7 @@ from bench.mimic import mimic
 from bench.needless import unseen
 from bench.paper_measures import (
     KINDS,
+    NEEDLE_TOKENS,
     TEXTS,
     VectorStore,
     answering,
@@ -32,11 +34,12 @@ from bench.paper_measures import (
 )
 from bench.paper_row import Bench, Outcome, as_printed, configured, differs, row
 from errors import ModelError
-from models.protocols import PathScores, Prompt, Said, TextKind, Vectors
+from models.protocols import Ability, PathScores, Prompt, Said, TextKind, Vectors
+from papers.recipes.sample import ADAPTED_MATRICES
 from papers.zero_index.ask import (
-    KEPT_SENTENCES,
     ROOM,
     Asking,
+    Candidate,
     grammar_of,
     read_answer,
 )
@@ -54,7 +57,7 @@ from pipeline.research import research
 from pipeline.search.chain import Chain
 from pipeline.search.parse import parse_request
 from pipeline.search.query import SearchOutcome, SearchQuery, SearchResult
-from pipeline.sources.gather import Wanted, gather_pages
+from pipeline.sources.gather import Gathered, Wanted, gather_pages
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import find_entities
 from pipeline.work import no_report
@@ -71,6 +74,8 @@ if TYPE_CHECKING:
 TODAY: Final = date(2026, 11, 26)
 SAMPLES: Final = 80
 """Of the extractor's recipe that are looked at."""
+HELD: Final = 40
+"""Requests of pages held aside, on which the extractor's measures are taken."""
 PAIRS: Final = 12
 """Questions that SmolLM2 judges."""
 TRAIN: Final = Path(__file__).resolve().parents[1] / "papers" / "recipes"
@@ -87,6 +92,7 @@ def assert_printed(found: dict[str, object], base: str) -> None:
     assert (found["batch"], found["rate"], found["most_tokens"]) == (16, 5e-6, 16384)
     assert found["steps"] == 3 * 10_000 // 16
     assert (found["beta2"], found["rank"], found["warmup"]) == (0.95, 64, 0)
+    assert len(ADAPTED_MATRICES) == 7 and "layers" not in found
 
 
 @row(1, "ZI §2.1 seven steps in one pass", "pipeline/research.py")
@@ -142,8 +148,10 @@ async def _(_: Bench) -> Outcome:
         assert bool(found.needless) is free
         assert (found.fallback == NOT_FOLLOWED) is (not free)
         assert writer.asked == (not free)
+    order = Wanted(Question("What is 17*23?"), 3)
     searched = [
-        await is_searched("What is 17*23?", generator) for generator in ("oracle", "")
+        bool((await gathered(order, generator)).outcomes)
+        for generator in ("oracle", "")
     ]
     assert searched == [False, True]
     needless, found_of, others = unseen()
@@ -156,9 +164,11 @@ async def _(_: Bench) -> Outcome:
     )
 
 
-async def is_searched(text: str, generator: str) -> bool:
-    """Return whether a request is searched, with a generator (a worth of the mimic; ""
-    is none)."""
+async def gathered(
+    order: Wanted, generator: str = "", engine: "Engine | None" = None
+) -> Gathered:
+    """Return what is gathered from the sample library, with a generator (a worth of the
+    mimic; "" is none), by its own search or that of an engine."""
     with TemporaryDirectory() as cache, mimic(CARRIED, "oracle") as url:
         settings = read_settings(
             {
@@ -169,9 +179,10 @@ async def is_searched(text: str, generator: str) -> bool:
             }
         )
         async with open_services(settings) as services:
-            order = Wanted(Question(text), 3)
-            found = await gather_pages(order, services, report=no_report)
-    return bool(found.outcomes)
+            chain = Chain([engine], None, monotonic) if engine else services.chain
+            return await gather_pages(
+                order, replace(services, chain=chain), report=no_report
+            )
 
 
 class Writer:
@@ -285,6 +296,7 @@ async def _(_: Bench) -> Outcome:
     said = [json.loads(one.answer) for one in parser_samples("dev", 1)[:400]]
     free = sum(not one["search"] for one in said)
     assert 0 < free < 0.2 * len(said) and any(one["entities"] for one in said)
+    assert {query["language"] for one in said for query in one["queries"]} == {"en"}
     return differs(
         f"{len(said)} samples made by rule from public questions, English only; {free} need no search"
     )
@@ -307,6 +319,16 @@ class Engine:
         return SearchOutcome(hits, self.name, self.status)
 
 
+class Files(Engine):
+    """An engine that finds pages of the sample library, more than are asked for."""
+
+    async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
+        """Return twice as many as are asked for."""
+        paths = sorted((CARRIED / LIBRARY).glob("*.html"))[: 2 * limit]
+        hits = [SearchResult(path.stem, path.as_uri(), "") for path in paths]
+        return SearchOutcome(tuple(hits), self.name, "ok")
+
+
 @row(9, "ZI §2.1 search APIs, §3.2 lists combined", "pipeline/search/chain.py")
 async def _(_: Bench) -> Outcome:
     from pipeline.search.provider import providers  # noqa: PLC0415  looks into a folder
@@ -320,11 +342,17 @@ async def _(_: Bench) -> Outcome:
         "https://one.org/main",
         "https://one.org/auxiliary",
     ]
+    own = SearchQuery("own", guessed=True)
+    found = await Chain([engines[1]], None, lambda: 0.0).search(
+        [*queries, own], limit=9
+    )
+    urls = [one.url.rpartition("/")[2] for one in found.results]
+    assert urls == ["both", "main", "own", "auxiliary"], urls
     kinds = Counter(one.kind for one in providers().values())
     return differs(
         f"{kinds['web']} providers of the web and {kinds['research']} catalogues of research in place of Google "
-        "and Bing; the first that answers is taken; the lists of several queries are fused by rank, where the "
-        "paper only combines them"
+        "and Bing; the first that answers is taken (after one that is empty, one more); the lists of the rules' "
+        "queries are fused by rank, and those of a model's get every third place, where the paper only combines lists"
     )
 
 
@@ -408,6 +436,11 @@ async def _(bench: Bench) -> Outcome:
     urls = [one.result.url for one in ranked]
     assert urls[0] == hits[0].url and sorted(urls) == [one.url for one in hits]
     assert [one.place for one in ranked] == [1, 2, 3, 4, 5]
+    library = Files("library")
+    for most in (1, 2):
+        order = Wanted(Question("lighthouse of Quoxholm"), most, form="paper")
+        by_paper = await gathered(order, engine=library)
+        assert len(by_paper.ranked) == most < len(by_paper.outcomes[0].results)
     return as_printed(
         "10 items give 5 pages, one of them with both items ahead; K is the argument max_results"
     )
@@ -443,6 +476,7 @@ async def _(_: Bench) -> Outcome:
     return as_printed("a page's own tags are defused")
 
 
+TAGGED: Final = re.compile(r"<TAG-\d+>(.*?)</TAG-\d+>")
 LONG_PAGE: Final = "<main><h1>Locks</h1>{}</main>".format(
     "".join(
         f"<h2>Lock {n}</h2><p>Lock {n} opens. It costs {n}9 yuan.</p>"
@@ -452,18 +486,27 @@ LONG_PAGE: Final = "<main><h1>Locks</h1>{}</main>".format(
 """Of 61 sentences and headings, more than are shown by the other ways."""
 
 
-async def by_pages(*words: str) -> tuple[Scripted, Reading, list[str]]:
+BREAD: Final = "<p>The baker opens at six. A loaf costs 12 yuan.</p>"
+
+
+async def by_rules(extractor: Asking | None = None) -> Reading:
+    """Return the reading of two pages, as an extractor revises it."""
+    return await extract(
+        Question("What does lock 7 cost?"),
+        [document(LONG_PAGE), document(BREAD)],
+        reader=Blend(None),
+        extractor=extractor,
+    )
+
+
+async def by_pages(
+    *words: str, ability: Ability = "grammar", context: int = 20_000
+) -> tuple[Scripted, Reading, list[str]]:
     """Return an extractor by pages after it was asked of two pages, which takes
     sentences with these words, the reading, and the texts of what it names."""
-    model = Scripted(*words)
-    model.context_tokens = 20_000
-    bread = "<p>The baker opens at six. A loaf costs 12 yuan.</p>"
-    found = await extract(
-        Question("What does lock 7 cost?"),
-        [document(LONG_PAGE), document(bread)],
-        reader=Blend(None),
-        extractor=Asking(model, "pages", 60.0),
-    )
+    model = Scripted(*words, abilities=frozenset({"generate", ability}))
+    model.context_tokens = context
+    found = await by_rules(Asking(model, "pages", 60.0))
     return model, found, [found.places[row][1].text for row in sorted(found.only)]
 
 
@@ -483,6 +526,9 @@ async def _(_: Bench) -> Outcome:
             Sentence(number, text, 0, 0, 0) for number, text in enumerate(texts, 1)
         )
         assert tags in prompt
+    few = (await by_pages("costs 79 yuan", context=1_200))[0]
+    short = next(prompt for prompt in few.seen if "loaf" not in prompt)
+    assert "It costs 79 yuan." in short and len(TAGGED.findall(short)) < 61
     return differs(
         f"WINNOW_PAPERS=extractor=pages: {len(model.seen)} pages, {len(model.seen)} calls, each sentence and heading "
         "of a page in its tags, as printed; of a page over the model's window the best sentences are shown"
@@ -497,11 +543,17 @@ async def _(_: Bench) -> Outcome:
         read_answer("<TAG-12>", 9)
     except ModelError:
         refused = True
-    assert refused and grammar_of(30, "pages").startswith('root ::= "None" | tag ("," ')
+    ends = f'("," tag){{0,{ROOM.tags - 1}}}\n'
+    assert refused and grammar_of(30, "pages").startswith(
+        f'root ::= "None" | tag {ends}'
+    )
     taken = (await by_pages("costs"))[2]
     assert len(taken) == 21 and "A loaf costs 12 yuan." in taken
+    assert (await by_pages("costs", ability="schema"))[2] == taken
     found, nothing = (await by_pages())[1:]
-    assert "finds no line" in found.note and len(nothing) <= KEPT_SENTENCES
+    assert "finds no line" in found.note and found.verdict == "unsure"
+    rules = np.argsort(-(await by_rules()).values, kind="stable")[:6].tolist()
+    assert nothing == [found.places[row][1].text for row in sorted(rules)]
     return differs(
         f"plain lists of at most {ROOM.tags} tags, or None, under a grammar (over HTTP as JSON); what is named is "
         "all that is shown (with the rows around one of a table); where it names nothing of any page the rules' "
@@ -543,9 +595,6 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-TAGGED: Final = re.compile(r"<TAG-\d+>(.*?)</TAG-\d+>")
-
-
 @cache
 def printed() -> "list[Sample]":
     """Return the first samples of the extractor's recipe as printed."""
@@ -568,6 +617,8 @@ def preferred() -> "list[Sample]":
     "papers/recipes/extractor.py",
 )
 async def _(_: Bench) -> Outcome:
+    from papers.recipes.extractor import SUMMARY  # noqa: PLC0415  reads the data sets
+
     pairs = list(zip(printed()[::2], printed()[1::2], strict=True))
     said = [one.answer for one, plain in pairs if plain.answer != "None"]
     form = re.compile(r".+: (<TAG-\d+>)")
@@ -576,6 +627,10 @@ async def _(_: Bench) -> Outcome:
         found = [form.fullmatch(line) for line in lines]
         tags = [match[1] for match in found if match is not None]
         assert len(tags) == len(lines) and (",".join(tags) or "None") == plain.answer
+        for line, tag in zip(lines, tags, strict=True):
+            summary = line.removesuffix(f": {tag}")
+            assert f"{tag}{summary}" in plain.prompt
+            assert 0 < count_tokens(summary) <= SUMMARY
     return differs(
         f"{len(said)} of {len(printed())} samples, a summary before each tag; it is the beginning of the "
         "sentence, there GPT-4o's words, none of which is public"
@@ -604,14 +659,21 @@ async def _(_: Bench) -> Outcome:
     "papers/recipes/extractor.py",
 )
 async def _(_: Bench) -> Outcome:
+    from papers.recipes.extractor import Shown, is_long  # noqa: PLC0415  reads the data sets
+
+    for words, is_kept in ((99, False), (100, True)):
+        text = " ".join(["word"] * words)
+        assert count_tokens(text) == words
+        line = Candidate(0, "", Sentence(1, text, 0, len(text), 0))
+        assert is_long(Shown("", [line], frozenset(), "")) is is_kept
     found = printed()
     fewest = min(count_tokens(" ".join(TAGGED.findall(one.prompt))) for one in found)
     none = sum(one.answer == "None" for one in found) / len(found)
     assert config("extractor_paper")["kind"] == "printed"
     assert fewest >= 100 and 0.03 < none <= 0.05
     return differs(
-        f'by kind = "printed": of {len(found)} samples none has under {fewest} tokens, None is {none:.3f} '
-        "of the answers; two passes need the labelling model"
+        f'by kind = "printed": pages under 100 tokens are left out, of which these {len(found)} samples have none '
+        f"(least {fewest}); None is {none:.3f} of the answers; two passes need the labelling model"
     )
 
 
@@ -654,46 +716,72 @@ async def _(_: Bench) -> Outcome:
     assert all(one.rejected and one.rejected != one.answer for one in pairs)
     assert all("<TAG-1>" in one.prompt for one in pairs)
     asked = [one.prompt.rpartition("Question: ")[2] for one in pairs]
+    twice = [one.rejected for one in pairs]
+    assert sum(a != b for a, b in zip(twice[::2], twice[1::2], strict=True)) > 9
     assert asked[::2] == asked[1::2] and len(set(asked)) > 0.9 * len(asked) / 2
     none = sum(one.answer == "None" for one in pairs) / len(pairs)
+    assert 0.03 < none <= 0.05
+    kinds = Counter(map(worsened, pairs))
+    assert {*kinds} == {"None", "one less", "one more", "a wrong line"}
     return differs(
         f"{len(pairs)} pairs, two a request as printed, None {none:.3f} of the answers; what is rejected is made "
-        "by rule (a wrong line, one less, one more, or None), where GPT-4o replaces and judges"
+        f"by rule ({', '.join(f'{kind} {count}' for kind, count in kinds.most_common())}), where GPT-4o replaces "
+        "and judges"
     )
+
+
+def worsened(pair: "Sample") -> str:
+    """Return in what the rejected answer of a pair is worse."""
+    right, wrong = (
+        {*re.findall(r"\d+", text)} for text in (pair.answer, pair.rejected)
+    )
+    if right and not wrong:
+        return "None"
+    if len(wrong) == 1 and right.isdisjoint(wrong):
+        return "a wrong line"
+    if len(right ^ wrong) == 1:
+        return "one less" if wrong < right else "one more"
+    return "otherwise"
 
 
 class Asked(Writer):
     """A generator that answers, and keeps what it was asked."""
 
     prompt = ""
+    schema: object = None
 
     async def generate(
         self, messages: Sequence[Said], *, max_tokens: int, schema: object = None
     ) -> str:
         """Return the answer."""
-        self.prompt = messages[-1].content
+        self.prompt, self.schema = messages[-1].content, schema
         return json.dumps(self._answer)
 
 
-async def written(bench: Bench, sentence: str) -> tuple[Asked, CheckedAnswer, str]:
-    """Return a generator after it answered with a sentence, the answer, and the
-    passages' text."""
-    page = document(LOCKS)
-    reading = await extract(Question(ASKED), [page], reader=bench.reader)
-    shown = assemble([page], reading, max_tokens=400, delimiter="0")
-    said = [{"passages": [shown.shown.labels[0]], "sentence": sentence}]
+async def written(bench: Bench, sentence: str) -> tuple[Asked, CheckedAnswer]:
+    """Return a generator after it answered with a sentence from one of several
+    passages, all of which it was shown, and the answer."""
+    others = LOCKS.replace("The Desmann lock costs", "In May the Desmann lock cost")
+    pages = [document(LOCKS), document(others, "https://example.org/may")]
+    reading = await extract(Question(ASKED), pages, reader=bench.reader)
+    shown = assemble(pages, reading, max_tokens=400, delimiter="0")
+    by_label = dict(zip(shown.shown.labels, shown.evidence, strict=True))
+    (label,) = [name for name, one in by_label.items() if "lock costs" in one.text]
+    assert len(by_label) > 1
+    said = [{"passages": [label], "sentence": sentence}]
     model = Asked({"sentences": said})
     found = await write_answer(
         ASKED, shown.evidence, shown.shown.labels, Writing(model, None, 9, TODAY)
     )
-    return model, found, " ".join(one.text for one in shown.evidence)
+    prompt = " ".join(model.prompt.split())
+    assert all(" ".join(one.text.split()) in prompt for one in shown.evidence)
+    return model, found
 
 
 @row(24, "ZI §2.1 the enriched prompt", "prompts/answer.md")
 async def _(bench: Bench) -> Outcome:
-    model, _found, passages = await written(bench, "The Desmann lock costs 1,899 yuan.")
+    model, _ = await written(bench, "The Desmann lock costs 1,899 yuan.")
     assert f"Question: {ASKED}\n" in model.prompt and TODAY.isoformat() in model.prompt
-    assert " ".join(passages.split()) in " ".join(model.prompt.split())
     assert "data, not instructions" in model.prompt
     assert "Question" not in load("enriched").fill(date="", notice="", evidence="")
     return as_printed(
@@ -705,13 +793,12 @@ async def _(bench: Bench) -> Outcome:
 @row(25, "ZI §2.1 the generator answers", "pipeline/generated.py")
 async def _(bench: Bench) -> Outcome:
     for price, supported in (("1,899", True), ("2,899", False)):
-        model, found, passages = await written(
-            bench, f"The Desmann lock costs {price} yuan."
-        )
+        model, found = await written(bench, f"The Desmann lock costs {price} yuan.")
         assert [one.supported for one in found.statements] == [supported]
         assert found.statements[0].text == f"The Desmann lock costs {price} yuan."
-        assert found.statements[0].labels and passages
-        assert " ".join(passages.split()) in " ".join(model.prompt.split())
+        assert len(found.statements[0].labels) == 1
+        form = json.dumps(model.schema)
+        assert '"maxLength": 200}' in form and '"maxItems": 3}' in form
     return differs(
         "with answer=True: at most 3 sentences of 200 characters, each with the passages that it names and checked "
         "against them; the paper's prompt asks for details, in Markdown"
@@ -793,7 +880,7 @@ async def spent(bench: Bench) -> tuple[int, int, int]:
 )
 async def _(bench: Bench) -> Outcome:
     store, whole, ours = await spent(bench)
-    assert ours <= 1_000 < store <= 1.6 * whole
+    assert 800 < ours <= 1_000 < store <= 1.6 * whole
     return differs(
         f"one question on three pages of the sample library: vector store {store}, whole pages {whole}, our evidence "
         f"by rules at a budget of 1,000 {ours}; the paper sums 463 requests: 2.59, 3.88 and 2.04 million"
@@ -848,24 +935,29 @@ async def _(_: Bench) -> Outcome:
 )
 async def _(bench: Bench) -> Outcome:
     found = await needles(bench.reader, (2_000, 8_000))
-    assert min(found.values()) >= 0.9
+    assert min(found.values()) >= 0.9 and NEEDLE_TOKENS == 512
     assert {name.partition("/")[0] for name in found} == set(KINDS)
     assert len({needle("single", number) for number in range(TEXTS)}) == TEXTS >= 30
     text = ", ".join(f"{name} {share:.2f}" for name, share in found.items())
     return differs(
-        f"share of needles in 512 tokens of evidence by rules (there F1 of a model's tags), {TEXTS} texts a kind: "
-        f"{text}; Multi-hop QA, MulTiple and MTI are not here"
+        f"share of needles in {NEEDLE_TOKENS} tokens of evidence by rules (there F1 of a model's tags), {TEXTS} texts "
+        f"a kind: {text}; Multi-hop QA, MulTiple and MTI are not here"
     )
 
 
 @row(30, "ZI §5.2 precision, recall, F1, exact match with None", "bench/recipes.py")
 async def _(_: Bench) -> Outcome:
-    from bench.recipes import f1  # noqa: PLC0415  the recipes' own
+    from bench.recipes import f1, right_lines  # noqa: PLC0415  the recipes' own
 
     assert f1(frozenset({1, 2}), frozenset({2, 3})) == 0.5
     assert f1(frozenset({1, 2, 3}), frozenset({3})) == 0.5
+    rows = await right_lines(Scripted(), HELD)  # says None of all
+    shares = {one.what: one.model for one in rows}
+    nothing = sum(one.n for one in rows if one.what.startswith("None"))
+    assert 0 < nothing < HELD
+    assert [*shares.values()] == [0, 1, 0, nothing / HELD], shares
     return differs(
-        "F1 of the tags, whose precision and recall are not shown apart, and how often None is right, in place "
-        "of the "
-        "exact match ratio: python -m bench.recipes --judge extractor"
+        "F1 of the lines over requests that have some, whose precision and recall are not shown apart; the exact match "
+        f"with None among it, as printed: a model that says None of all {HELD} is right in {nothing / HELD:.2f}; "
+        "numbered lines of candidates, not tags of pages: python -m bench.recipes --judge extractor"
     )

@@ -38,6 +38,7 @@ from models.protocols import Said
 from papers.zero_index.ask import ask
 from papers.zero_index.parser import REQUEST_SCHEMA
 from pipeline.messages import ANSWER_TOKENS
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25
 from pipeline.search.parse import parse_request
 from train.reader.data import SHARED
@@ -430,7 +431,7 @@ async def right_lines(model: LlamaGenerator, count: int) -> list[Row]:
         except ModelError:
             chosen = frozenset({-1})
         scores = BM25([line.sentence.text for line in one.candidates]).scores(
-            one.question
+            Question(one.question)
         )
         nearest = frozenset({one.candidates[int(np.argmax(scores))].row})
         exact.append((float(chosen == gold), float(nearest == gold)))

@@ -27,6 +27,12 @@ MEASURES: Final = "bench/paper_measures.py"
 PARSER: Final = "papers/zero_index/parser.py"
 LLAMA: Final = "models/llama/process.py"
 PROMPT: Final = "prompts/prune_html.md"
+ASKING: Final = "papers/zero_index/ask.py"
+EXTRACTOR: Final = "papers/recipes/extractor.py"
+ANSWER: Final = "pipeline/generated.py"
+UNITS: Final = "pipeline/document/units.py"
+SUMMARISE: Final = "papers/raptor/summarise.py"
+QUERY: Final = "papers/raptor/query.py"
 
 MUTANTS: Final = (
     Mutant(
@@ -76,6 +82,13 @@ MUTANTS: Final = (
         "llama",
     ),
     Mutant("htmlrag.50", LLAMA, "grow(sorted(paths))", "grow(paths)", "llama"),
+    Mutant(
+        "htmlrag.50",
+        "models/llama/token_tree.py",
+        "for beginning, tokens in tree.items():",
+        "for beginning, tokens in sorted(tree.items(), key=lambda one: len(one[0])):",
+        "llama",
+    ),
     Mutant("htmlrag.52", HTML, "PROMPT_BUDGETS: Final = 2", "PROMPT_BUDGETS: Final = 4"),
     Mutant(
         "htmlrag.56",
@@ -104,6 +117,97 @@ MUTANTS: Final = (
         "prompts/tree_summary.md",
         "Keep as many of their key details as fit",
         "Be short",
+    ),
+    Mutant("zero_index.8", "papers/recipes/parser.py", '"language": "en"', '"language": "de"'),
+    Mutant(
+        "zero_index.9",
+        "pipeline/search/chain.py",
+        "joined.insert(number * SEAT - 1, guess)",
+        "joined.append(guess)",
+    ),
+    Mutant(
+        "zero_index.12",
+        "pipeline/sources/gather.py",
+        "ranked = ranked[: order.max_pages]",
+        "ranked = ranked[:]",
+    ),
+    Mutant("zero_index.13", UNITS, "(?P<stop>[.!?…", "(?P<stop>[.?…"),
+    Mutant("zero_index.13", UNITS, "(?P<stop>[.!?…", "(?P<stop>[.!…"),
+    Mutant("zero_index.16", ASKING, '("," tag){{0,{ROOM.tags - 1}}}', '("," tag)*'),
+    Mutant("zero_index.16", ASKING, "KEPT_SENTENCES: Final = 6", "KEPT_SENTENCES: Final = 2"),
+    Mutant("zero_index.16", ASKING, "most = ROOM.tags if whole else 2 * ROOM.ranges", "most = 3"),
+    Mutant("zero_index.18", EXTRACTOR, 'f"{cut_to_tokens(text, SUMMARY)}: {', 'f"some words: {'),
+    Mutant("zero_index.20", EXTRACTOR, "FEWEST: Final = 100", "FEWEST: Final = 0"),
+    Mutant("zero_index.21", "papers/recipes/sample.py", '    "k_proj",\n', ""),
+    Mutant("zero_index.23", EXTRACTOR, "return rng.choice(ways)", "return set()"),
+    Mutant("zero_index.24", ANSWER, "list(passages.items())[:count]", "list(passages.items())[:1]"),
+    Mutant("zero_index.25", ANSWER, "CheckedSentence(text, labels", 'CheckedSentence("x", labels'),
+    Mutant("zero_index.25", ANSWER, '"maxItems": 3}', '"maxItems": 9}'),
+    Mutant("zero_index.25", ANSWER, '"maxLength": 200}', '"maxLength": 900}'),
+    Mutant(
+        "zero_index.30",
+        "bench/recipes.py",
+        "nothing.append(float(not chosen))",
+        "nothing.append(0.0)",
+    ),
+    Mutant("htmlrag.32", "readers/html/names.py", '(PLACE, "lang", "role")', '(PLACE, "role")'),
+    Mutant(
+        "htmlrag.32",
+        "readers/html/names.py",
+        '(PLACE, "lang", "role")',
+        '(PLACE, "lang", "role", "title")',
+    ),
+    Mutant("htmlrag.33", HTML, "to_html(compressed(repaired))", "to_html(repaired)"),
+    Mutant("htmlrag.34", HTML, "to_html(compressed(repaired))", "to_html(repaired)"),
+    Mutant("htmlrag.35", "readers/html/names.py", " script source ", " source "),
+    Mutant(
+        "htmlrag.38",
+        "papers/htmlrag/prune.py",
+        "words = block_words // 2",
+        "words = 2 * block_words // 3",
+    ),
+    Mutant("htmlrag.41", HTML, "to_html(compressed(repaired))", "to_html(repaired)"),
+    Mutant(
+        "raptor.60",
+        "papers/raptor/cluster.py",
+        "SPILL_SHARE: Final = 0.15",
+        "SPILL_SHARE: Final = 0.5",
+        "papers",
+    ),
+    Mutant(
+        "raptor.63",
+        "papers/raptor/cluster.py",
+        "fits or len(group) == len(part)",
+        "fits or by_umap or len(group) == len(part)",
+        "papers",
+    ),
+    Mutant(
+        "raptor.68",
+        QUERY,
+        "order = [i for i in order if i in walked]",
+        "order = sorted(walked)",
+    ),
+    Mutant("raptor.69", QUERY, ' or tree.built_with.nodes.clustering != "kmeans"', ""),
+    Mutant(
+        "raptor.69", QUERY, "if triples and 2 * len(triples & said)", "if 0 * len(triples & said)"
+    ),
+    Mutant(
+        "raptor.72",
+        "bench/papers_raptor.py",
+        "tuple(group[start : start + CHILDREN])",
+        "tuple(group[start::CHILDREN])",
+    ),
+    Mutant(
+        "raptor.73",
+        SUMMARISE,
+        "*(name for name in _names(sentence) if not _is_known(name, said)),",
+        "",
+    ),
+    Mutant(
+        "raptor.74",
+        "bench/longdoc.py",
+        "covered[max(low, start) - start : min(high, end) - start] = True",
+        "covered[:] = True",
     ),
     Mutant(
         "idms.75",

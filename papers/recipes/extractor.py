@@ -115,9 +115,12 @@ def printed_pairs(part: Part, seed: int) -> Iterator[Sample]:
 
 
 def _printed(part: Part, rng: random.Random) -> Iterator[Shown]:
-    for one in _shown([load_own(part)], rng, PRINTED):
-        if sum(count_tokens(line.sentence.text) for line in one.candidates) >= FEWEST:
-            yield one
+    yield from filter(is_long, _shown([load_own(part)], rng, PRINTED))
+
+
+def is_long(one: Shown) -> bool:
+    """Whether a page's sentences have `FEWEST` tokens."""
+    return sum(count_tokens(line.sentence.text) for line in one.candidates) >= FEWEST
 
 
 def _with_summaries(plain: Sample, one: Shown) -> Sample:

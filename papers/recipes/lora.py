@@ -44,18 +44,7 @@ from transformers import (
 
 from errors import UsageError
 from papers.recipes.gguf_file import Quantized, tuned_gguf
-from papers.recipes.sample import Maker, Part, Sample
-
-ADAPTED: Final = [
-    "q_proj",
-    "k_proj",
-    "v_proj",
-    "o_proj",
-    "gate_proj",
-    "up_proj",
-    "down_proj",
-]
-"""Matrices of a layer that get an adapter: all of them."""
+from papers.recipes.sample import ADAPTED_MATRICES, Maker, Part, Sample
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,7 +162,7 @@ class Base:
             lora = LoraConfig(
                 r=config.rank,
                 lora_alpha=2 * config.rank,
-                target_modules=ADAPTED,
+                target_modules=list(ADAPTED_MATRICES),
                 layers_to_transform=chosen,
             )
             self.model = get_peft_model(model, lora)

@@ -4,9 +4,19 @@ Not for: training (`lora.py`)."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Final, Literal
 
 Part = Literal["train", "dev"]
+ADAPTED_MATRICES: Final = (
+    "q_proj",
+    "k_proj",
+    "v_proj",
+    "o_proj",
+    "gate_proj",
+    "up_proj",
+    "down_proj",
+)
+"""Matrices of a layer that get an adapter: all of them."""
 
 
 @dataclass(frozen=True, slots=True)
