@@ -34,7 +34,7 @@ import numpy as np
 
 from errors import ModelError
 from models.llama.model import LlamaGenerator
-from models.protocols import Said
+from models.protocols import Generator, Said
 from papers.zero_index.ask import ask
 from papers.zero_index.parser import REQUEST_SCHEMA
 from pipeline.messages import ANSWER_TOKENS
@@ -405,7 +405,7 @@ async def exact_parses(model: LlamaGenerator, count: int) -> list[Row]:
     ]
 
 
-async def right_lines(model: LlamaGenerator, count: int) -> list[Row]:
+async def right_lines(model: Generator, count: int) -> list[Row]:
     """Return how well the lines that a model names are those that answer, on pages of
     sites held aside.
 
