@@ -5,12 +5,22 @@ describes."""
 
 import argparse
 import os
+import sys
 from collections.abc import Mapping
+from typing import Final
 
 from cli.output import OK, print_json
 from errors import UsageError
 from server.folder_list import as_list, read_folder_list, write_own
 from server.settings import folder_list
+
+_NONE_LISTED: Final = (
+    "No folder is listed: winnow folders add DIR. Without a folder, questions search the "
+    "web, unless WINNOW_WEB forbids it."
+)
+_REMOVED: Final = (
+    "What was read of a folder stays in the cache until: winnow cache clear."
+)
 
 
 def change_list(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
@@ -41,5 +51,7 @@ def change_list(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     if args.json:
         print_json({"folders": listed, "list": str(path)})
     else:
-        print("\n".join(listed) or "No folder is listed: winnow folders add DIR.")
+        print("\n".join(listed) or _NONE_LISTED)
+    if args.action == "remove":
+        print(_REMOVED, file=sys.stderr)
     return OK

@@ -168,7 +168,7 @@ async def test_a_page_that_scripts_fill_arrives_with_its_text(chromium: Path) ->
     assert page.title == "Boats"
     assert RENDERED in page.notes
     assert site.paths == ["/p", "/app.js", "/data.json"]
-    assert all(asked.headers["user-agent"].startswith("Winnow/") for asked in site.asked)
+    assert all(asked.headers["user-agent"].startswith("Winnow (") for asked in site.asked)
 
 
 @pytest.mark.anyio

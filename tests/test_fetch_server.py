@@ -28,7 +28,7 @@ async def test_the_server_sees_who_we_are_and_gets_no_cookie_back() -> None:
         await fetcher.fetch(site.url("/a"))
         await fetcher.fetch(site.url("/b"))
     last = site.asked[-1].headers
-    assert last["user-agent"].startswith("Winnow/")
+    assert last["user-agent"].startswith("Winnow (")
     assert "cookie" not in last
     assert {"gzip", "br", "zstd"} <= {name.strip() for name in last["accept-encoding"].split(",")}
 

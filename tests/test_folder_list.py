@@ -64,7 +64,10 @@ def test_folders_are_added_listed_and_removed_by_any_way_of_writing_them(
     }
     (letters / "ann.md").unlink()
     letters.rmdir()  # what is gone can be removed
-    assert run("folders", "remove", "letters").stdout == f"{LIBRARY}\n"
+    done = run("folders", "remove", "letters")
+    assert done.stdout == f"{LIBRARY}\n"
+    assert "winnow cache clear" in done.stderr
+    assert "questions search the web" in run("folders", "remove", str(LIBRARY)).stdout
 
 
 @pytest.mark.parametrize(

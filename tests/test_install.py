@@ -498,7 +498,8 @@ def test_uninstall_takes_winnow_out_of_every_client_with_what_it_stored(
     cache.mkdir(parents=True)
     (cache / "cache.db").write_bytes(b"rows")
     refused = uninstall(plain)
-    assert "No terminal" in refused.stderr
+    assert refused.returncode == 2
+    assert "no terminal" in refused.stderr
     assert "winnow" in read(home / FILES["cursor"])["mcpServers"]
     assert cache.exists()
     assert (home / LIST).exists()

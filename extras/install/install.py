@@ -92,7 +92,14 @@ def install(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
 
 def uninstall(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     """Take Winnow out of every client of this account, then delete the cache that is
-    where it is by default, and the list of folders, each after asking; return 0."""
+    where it is by default, and the list of folders, each after asking; return 0.
+
+    Raises `UsageError` where nobody can be asked."""
+    if not (args.yes or sys.stdin.isatty()):
+        raise UsageError(
+            "There is no terminal to ask for confirmation: nothing was removed.",
+            hint="Add --yes to remove Winnow without being asked.",
+        )
     undo = {"scope": "user", "undo": True, "dry_run": False, "folder": None}
     for name in filter(_entry_in, CLIENTS):
         install(argparse.Namespace(client=name, yes=args.yes, **undo), {})

@@ -142,9 +142,9 @@ def lifetime(
     return min(max(float(promised[:12]) - spent, 0.0), DAY)
 
 
-USER_AGENT: Final = "Winnow/0.1 (+https://github.com/winnow-mcp/winnow)"
-_AGENT: Final = USER_AGENT.partition("/")[0]
+_AGENT: Final = "Winnow"
 """What rules of a robots.txt name us."""
+USER_AGENT: Final = f"{_AGENT} (+https://github.com/winnow-mcp/winnow)"
 ROBOTS_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; what follows is not looked at."""
 HOUR: Final = timedelta(hours=1).total_seconds()
