@@ -94,7 +94,7 @@ def uninstall(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     """Take Winnow out of every client of this account, then delete the cache that is
     where it is by default, and the list of folders, each after asking; return 0.
 
-    Raises `UsageError` where nobody can be asked."""
+    Raises `UsageError` without a terminal to ask at."""
     if not (args.yes or sys.stdin.isatty()):
         raise UsageError(
             "There is no terminal to ask for confirmation: nothing was removed.",
