@@ -101,6 +101,18 @@ def test_a_ruled_table_drawn_column_by_column_keeps_rows_and_repeats_what_spans_
     assert "<td>South</td><td>April</td><td>99</td>" in html
 
 
+def test_a_long_text_that_spans_rows_of_a_ruled_table_is_written_once() -> None:
+    pins = [(275, 712 - 9 * n, 8, f"Pin number {n} of the board") for n in range(8)]
+    two_columns = lines(spanned=False, around=True).replace("372", "272")
+    html = shown(
+        *(cell for cell in CELLS if cell[0] < 270),
+        *pins,
+        drawn=f"{two_columns}\n272 720 100 -80 re S",
+    )
+    assert "<td>May</td><td></td>" in html
+    assert html.count("Pin number 3") == 1
+
+
 def test_boxes_within_boxes_are_a_drawing_and_no_text_is_repeated() -> None:
     boxes = "\n".join(
         f"{72 + 8 * n} {500 + 8 * n} {400 - 16 * n} {200 - 16 * n} re S" for n in range(5)

@@ -10,7 +10,7 @@ finding the pieces (`readers/pdf/pdf_page.py`); headings, paragraphs, and tables
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import pairwise, product
 from statistics import mean
 from typing import Final
 
@@ -38,6 +38,9 @@ INITIAL: Final = 0.5
 SNAP: Final = 3.0
 """Points by which rulings that meet may miss each other."""
 MOST_TABLE_COLUMNS: Final = 40
+MOST_REPEATED: Final = 60
+"""Letters of a text that is repeated in each cell that it spans: a label, no column
+without rulings."""
 HOPS: Final = 0.12
 """Share of the steps from segment to segment that cross the gutter, where the file mixes
 columns."""
@@ -321,12 +324,11 @@ def _is_within(segment: _Segment, grid: _Grid) -> bool:
 
 def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
     """Return the rows of a grid that hold text, without empty columns; what spans several
-    cells is repeated in each, as a table of HTML is read.
+    cells is repeated in each, as a table of HTML is read, unless it is long.
 
     None where a drawing's boxes lie within one another, so that most cells repeat
     others, and where rows have no rulings between them."""
-    cells: dict[tuple[int, int], list[str]] = {}
-    starting_cells: set[tuple[int, int]] = set()
+    spans: dict[tuple[range, range], list[str]] = {}
     levels: set[int] = set()
     for segment in sorted(
         inside, key=lambda segment: (-round(segment.y), segment.left)
@@ -334,12 +336,17 @@ def _rows(inside: Sequence[_Segment], grid: _Grid) -> list[list[str]]:
         x, y = segment.middle
         columns = _spanned(grid.xs, x, grid.upright, y)
         bands = _spanned(grid.ys, y, grid.level, x)
-        starting_cells.add((bands[0], columns[0]))
         levels |= {round(segment.y)} if columns[0] else set()
-        for band in bands:
-            for column in columns:
-                cells.setdefault((band, column), []).append(segment.text)
+        spans.setdefault((bands, columns), []).append(segment.text)
     unruled = len(grid.ys) <= 4 and len(levels) >= 3 * (len(grid.ys) - 1)
+    cells: dict[tuple[int, int], list[str]] = {}
+    for span, texts in spans.items():
+        text = " ".join(texts)
+        for cell in product(*span):
+            is_first = cell == (span[0][-1], span[1][0])
+            repeated = [text] if is_first or len(text) <= MOST_REPEATED else []
+            cells.setdefault(cell, []).extend(repeated)
+    starting_cells = {(bands[0], columns[0]) for bands, columns in spans}
     if unruled or len(cells) > 2 * len(starting_cells):
         return []
     used_columns = sorted({column for _, column in cells})
