@@ -5,6 +5,7 @@ Each door is a process of its own, as a person starts it; after the tries it mus
 answer. Not for: callers that take all there is, and tokens (`bench/attack_http.py`).
 """
 
+import copy
 import json
 import random
 import socket
@@ -14,13 +15,13 @@ import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from tests.support import LIBRARY
 from tests.support.desk import desk_served
 from tests.support.life import started
-from tests.support.processes import HELLO, READY, answer_to, call, say, served
+from tests.support.processes import HELLO, READY, answer_to, call, line, say, served
 
 _TOKEN: Final = "anna-4711-of-winnow"  # noqa: S105  of these tries
 _WAIT: Final = 3.0
@@ -395,3 +396,132 @@ def messages(rng: random.Random, count: int) -> Iterator[str]:
                 if "Traceback" in reported or "Error(" in reported
                 else ""
             )
+
+
+_CALLS: Final[tuple[dict[str, object], ...]] = (
+    {"method": "ping"},
+    {"method": "tools/list", "params": {"cursor": None}},
+    {"method": "resources/list"},
+    {"method": "resources/templates/list"},
+    {"method": "resources/read", "params": {"uri": "winnow://status"}},
+    {"method": "prompts/list"},
+    {"method": "prompts/get", "params": {"name": "x", "arguments": {"a": "b"}}},
+    {"method": "logging/setLevel", "params": {"level": "info"}},
+    {"method": "notifications/cancelled", "params": {"requestId": 1, "reason": "no"}},
+    {"method": "notifications/progress", "params": {"progressToken": 1, "progress": 2}},
+    {"method": "notifications/roots/list_changed"},
+    {"method": "completion/complete", "params": {"ref": {"type": "ref/prompt"}}},
+    {"method": "tools/call", "params": {"name": "research", "arguments": {}}},
+    {"method": "initialize", "params": HELLO["params"]},
+    {"result": {}},
+    {"error": {"code": -1, "message": "no"}},
+)
+_ODD_JSON: Final = (
+    *(b"null", b"true", b"-1", b"1e400", b"9" * 400, b"1.5", b"NaN", b'""', b"[]"),
+    *(
+        b"{}",
+        b'"\\ud83d"',
+        b'"\\u0000"',
+        b"[" * 250 + b"]" * 250,
+        b'{"a":' * 90 + b"}" * 90,
+    ),
+    *(b'"\xff"', b'"' + "é😀\u202e\u2028".encode() + b'"', b'"' + b"x" * 70_000 + b'"'),
+)
+
+
+def _mutated_line(rng: random.Random, number: int) -> bytes:
+    """Return one line: a message with values, fields or bytes of it changed."""
+    message: dict[str, Any] = {
+        "jsonrpc": "2.0",
+        "id": rng.choice((number, f"n{number}")),
+    }
+    message |= copy.deepcopy(rng.choice(_CALLS))
+    for _ in range(rng.randrange(3)):
+        inside = rng.choice(
+            [message, *(m for m in message.values() if isinstance(m, dict) and m)]
+        )
+        key = rng.choice(list(inside))
+        match rng.randrange(4):
+            case 0:
+                del inside[key]
+            case 1:
+                inside[
+                    rng.choice(("id", "method", "params", "result", "_meta", "\ud800"))
+                ] = inside[key]
+            case 2:
+                inside[key] = _value(rng)
+            case _:
+                inside[key] = "¤"
+        message = json.loads(json.dumps(message)) or {"id": number}
+    line = json.dumps(message).encode()
+    while b'"\\u00a4"' in line:
+        line = line.replace(b'"\\u00a4"', rng.choice(_ODD_JSON), 1)
+    for _ in range(rng.choice((0, 0, 1, 2, 9))):
+        at, length = rng.randrange(len(line) + 1), rng.choice((0, 1, 5, 40))
+        piece = rng.choice(
+            (
+                b"",
+                b",",
+                b"{",
+                b"]",
+                b'"',
+                b"\\",
+                b"\0",
+                b"\xff",
+                rng.randbytes(3),
+                line[at : at + length],
+            )
+        )
+        line = line[:at] + piece + line[at + length :]
+    return line.replace(b"\n", b" ").replace(b"\r", b" ")
+
+
+def _wants_answer(line: bytes) -> bool:
+    """Whether a line must be answered: all but notifications, responses and blanks."""
+    try:
+        message = json.loads(line)
+    except (ValueError, RecursionError):
+        return bool(line.strip())
+    if not isinstance(message, dict):
+        return True
+    method = message.get("method", "")
+    is_notice = isinstance(method, str) and method.startswith("notifications/")
+    is_response = not isinstance(message.get("method"), str) and bool(
+        message.keys() & {"result", "error"}
+    )
+    has_id = isinstance(message.get("id"), str | int)
+    return not is_response and (has_id or not is_notice)
+
+
+def garbled(rng: random.Random, count: int) -> Iterator[str]:
+    """Lines with damage, a ping after each: every line that is a request, or nothing at
+    all, is answered, and the connection lives; a fifth through a daemon."""
+    by_daemon = -(-count // 5)
+    for number, mode in ((count - by_daemon, "off"), (by_daemon, "on idle=1")):
+        with tempfile.TemporaryDirectory() as place:
+            given = {"WINNOW_DAEMON": mode, "XDG_RUNTIME_DIR": place}
+            with started(Path(place, "cache"), **given) as process:
+                say(process, HELLO, READY)
+                answer_to(process, 1)
+                for sent in range(number):
+                    yield _answered(process, _mutated_line(rng, sent), f"after {sent}")
+
+
+def _answered(process: subprocess.Popen[bytes], sent: bytes, ping: str) -> str:
+    """Return what is wrong with the answers to a line and to the ping after it."""
+    assert process.stdin is not None
+    process.stdin.write(sent + b"\n")
+    say(process, {"jsonrpc": "2.0", "id": ping, "method": "ping"})
+    awaited, pinged = _wants_answer(sent), False
+    try:
+        while awaited or not pinged:
+            answer = line(process)
+            if answer.get("id") == ping:
+                pinged = True
+            elif "method" not in answer:
+                awaited = False
+                if "Traceback" in json.dumps(answer):
+                    return f"{sent[:200]!r}: a traceback"
+    except (AssertionError, OSError) as error:
+        return f"{sent[:200]!r}: {error}"
+    return ""

@@ -38,6 +38,8 @@ from tests.support.key_forms import KEYS
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 DATA: Final = ROOT.parent / "shared" / "data"
+ATTACKS: Final = DATA / "field2" / "attack"
+"""Files of an attack set, some of which are keys."""
 CHROMIUM: Final = Path("/usr/bin/chromium")
 DOCTYPE: Final = "<!doctype html>"
 READS: Final = 41_192
@@ -209,7 +211,9 @@ def alarms(rng: random.Random, count: int = ORDINARY) -> Iterator[str]:
     kept = [
         path
         for path in found
-        if not {".git", "__pycache__"} & {*path.parts} and path.is_file()
+        if not {".git", "__pycache__"} & {*path.parts}
+        and ATTACKS not in path.parents
+        and path.is_file()
     ]
     for path in rng.sample(sorted(kept), min(count, len(kept))):
         with path.open("rb") as file:

@@ -348,7 +348,7 @@ class _RequestQueue:
     async def _read(self, response: httpx2.Response, url: str) -> bytes:
         cap = max(self.browser.bytes - self._bytes, 0)
         try:
-            body = await read_body(response, url=url, max_bytes=cap, max_unpacked=cap)
+            body = await read_body(response, url=url, max_bytes=cap)
         except SourceTooLarge:
             self._bytes = self.browser.bytes  # it was read up to the cap
             raise

@@ -188,7 +188,7 @@ class Opening:
     """Opens the services of one server run, waits for them, and closes them."""
 
     def __init__(self, settings: Settings, shared: Shared | None = None) -> None:
-        self._settings = settings
+        self.settings = settings
         self._shared = shared
         self._wanted = anyio.Event()
         self.settled = anyio.Event()
@@ -196,11 +196,6 @@ class Opening:
         self._ended = anyio.Event()
         self._services: Services | None = None
         self._error: WinnowError | None = None
-
-    @property
-    def seconds(self) -> float:
-        """Time limit of a call in seconds."""
-        return self._settings.seconds
 
     async def services(self) -> Services:
         """Return the services, opening them if needed; raises the same error each time
@@ -228,7 +223,7 @@ class Opening:
     @asynccontextmanager
     async def at_once(self) -> AsyncIterator[Opening]:
         """Open the services, and close them at the end."""
-        async with _late()(self._settings, self._shared) as self._services:
+        async with _late()(self.settings, self._shared) as self._services:
             self.settled.set()
             yield self
 
@@ -257,7 +252,7 @@ class Opening:
         try:
             opened = await in_thread(_late)
             gc.freeze()  # no collection walks over imported modules
-            async with opened(self._settings, self._shared) as self._services:
+            async with opened(self.settings, self._shared) as self._services:
                 self.settled.set()
                 await self._ended.wait()
         except WinnowError as error:
@@ -269,22 +264,21 @@ class Opening:
 async def open_first(
     ctx: ServerRequestContext[Any], call_next: CallNext
 ) -> HandlerResult:
-    """Middleware: wait for the services and pass them to a tool call; after
-    `opening.seconds` return an error result that asks to repeat the call."""
+    """Middleware: wait for the services and pass them to a tool call, with the time that
+    is left of it; after the time limit return an error result that asks to repeat the
+    call."""
     opening: Opening = ctx.lifespan_context
     if ctx.method != "tools/call":
         return await call_next(ctx)
     from mcp_types import CallToolResult, TextContent  # noqa: PLC0415  loaded by the SDK before the first call
 
     services: Services | None = None
-    with anyio.move_on_after(opening.seconds):
+    with anyio.move_on_after(opening.settings.seconds) as waiting:
         services = await opening.services()
     if services is not None:
-        return await call_next(replace(ctx, lifespan_context=services))
-    message = (
-        f"Not ready after {opening.seconds:.0f} s: cache and models are still being "
-        f"opened. Repeat the call."
-    )
+        left = replace(services, seconds=waiting.deadline - anyio.current_time())
+        return await call_next(replace(ctx, lifespan_context=left))
+    message = "Not ready: cache and models are still being opened. Repeat the call."
     text = TextContent(type="text", text=message)
     return CallToolResult(is_error=True, content=[text])
 

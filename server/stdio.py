@@ -73,32 +73,38 @@ async def _forward(
     wire: WriteStream[SessionMessage],
 ) -> None:
     """Forward messages to the server; answer malformed lines with an error whose id is null
-    (JSON-RPC 2.0, section 5.1)."""
+    (JSON-RPC 2.0, section 5.1), also a request whose id is none: the SDK takes it for a
+    notification."""
+    from mcp_types import JSONRPCNotification  # noqa: PLC0415  loaded by now, with stdout diverted
+
     async with sender:
         async for message in lines:
             if isinstance(message, Exception):
                 await wire.send(_refused(message))
+            elif isinstance(
+                message.message, JSONRPCNotification
+            ) and not message.message.method.startswith("notifications/"):
+                await wire.send(_refused())
             else:
                 await sender.send(message)
 
 
-def _refused(error: Exception) -> SessionMessage:
+def _refused(error: Exception | None = None) -> SessionMessage:
     """Return the error for a line that cannot be parsed, or is not a message of JSON-RPC."""
     from mcp.shared.message import SessionMessage  # noqa: PLC0415  loaded by now, with stdout diverted
     from mcp_types import INVALID_REQUEST, PARSE_ERROR, ErrorData, JSONRPCError  # noqa: PLC0415  as the line above
     from pydantic import ValidationError  # noqa: PLC0415  as the line above
 
-    is_json = (
+    is_json = error is None or (
         isinstance(error, ValidationError)
         and error.errors()[0]["type"] != "json_invalid"
     )
-    reason = (
-        ErrorData(
-            code=INVALID_REQUEST, message="The line is not a JSON-RPC 2.0 message."
-        )
+    code, message = (
+        (INVALID_REQUEST, "The line is not a JSON-RPC 2.0 message.")
         if is_json
-        else ErrorData(code=PARSE_ERROR, message="The line is not JSON in UTF-8.")
+        else (PARSE_ERROR, "The line is not JSON in UTF-8.")
     )
+    reason = ErrorData(code=code, message=message)
     return SessionMessage(JSONRPCError(jsonrpc="2.0", id=None, error=reason))
 
 

@@ -181,9 +181,8 @@ def _for_models(function: ToolFunction, *, heavy: bool) -> ToolFunction:
             raise ToolError(str(error)) from error
         except TimeoutError as error:
             raise ToolError(
-                f"Not ready after {seconds + GRACE:.0f} s. Repeat the call (fetched "
-                f"pages and embeddings are cached, so it continues from there), or "
-                f"name fewer sources."
+                "Not ready in time. Repeat the call (fetched pages and embeddings are "
+                "cached, so it continues from there), or name fewer sources."
             ) from error
 
     return call

@@ -103,7 +103,7 @@ async def open_services(
             settings.folders,
             store=stores.own,
             converter=converter,
-            max_bytes=limits.max_unpacked,
+            max_bytes=limits.max_bytes,
         )
         fetcher = await stack.enter_async_context(
             open_fetcher(
@@ -219,7 +219,6 @@ disables it."""
 def _fetch_limits(settings: Settings) -> FetchLimits:
     return FetchLimits(
         max_bytes=settings.page_mb * MEGABYTE,
-        max_unpacked=settings.page_mb * MEGABYTE,
         allow_loopback=settings.networks.loopback,
         respect_robots=settings.robots,
         allowed_networks=settings.networks.private,

@@ -71,7 +71,7 @@ async def test_an_endless_body_stops_at_the_cap() -> None:
     async with open_site({"/p": Reply(stream=flood)}) as site, open_local(limits) as fetcher:
         error = await failure_of(fetcher, site.url("/p"))
     assert type(error) is SourceTooLarge
-    assert "sent more than 2,000,000 bytes" in error.what
+    assert "has more than 2,000,000 bytes" in error.what
 
 
 @pytest.mark.anyio

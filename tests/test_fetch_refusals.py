@@ -28,7 +28,6 @@ LIMITS = FetchLimits(
     respect_robots=False,
     total_seconds=1.0,
     max_bytes=200_000,
-    max_unpacked=400_000,
 )
 
 SOURCES: list[tuple[str, type[SourceError], str]] = [
@@ -223,7 +222,7 @@ ANSWERS: list[tuple[str, Reply, type[SourceError], str]] = [
         "bomb",
         Reply(gzip.compress(b"x" * 900_000), headers={"Content-Encoding": "gzip"}),
         SourceTooLarge,
-        "unpacks to",
+        "has more than 200,000 bytes",
     ),
     (
         "bad gzip",

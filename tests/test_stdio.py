@@ -281,6 +281,8 @@ async def test_the_sdks_client_calls_every_tool_over_stdio(cache_folder: Path, m
         (b"hello", -32700),
         (b"[]", -32600),
         (b'{"jsonrpc":"2.0","id":2,"method":7}', -32600),
+        (b'{"jsonrpc":"2.0","id":[2],"method":"ping"}', -32600),
+        (b'{"jsonrpc":"2.0","id":1.5,"method":"tools/list"}', -32600),
     ],
 )
 def test_a_line_that_is_no_message_is_answered_and_the_connection_lives(

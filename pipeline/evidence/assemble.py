@@ -285,10 +285,10 @@ class _Writer:
         for row in self._rows_of[self._statement(best)]:
             index, unit = self.places[row]
             document = self.documents[index]
-            if all(index in pages for pages in holding):
-                cited.setdefault(
-                    document.page.final_url, cite(document, unit.start, unit.end)
-                )
+            url = document.page.final_url
+            # A page may say one sentence thousands of times.
+            if url not in cited and all(index in pages for pages in holding):
+                cited[url] = cite(document, unit.start, unit.end)
         return tuple(filter(None, cited.values()))
 
     def beginning(self, row: int, left_out: int) -> Assembled:

@@ -31,7 +31,7 @@ _BROKEN_STREAM: Final = (
 
 
 async def read_as_far(
-    response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int
+    response: httpx2.Response, *, url: str, max_bytes: int
 ) -> tuple[bytes, str]:
     """Return a body as `read_body` does, or what came of it before it broke, could not
     be unpacked, or the call's time was nearly up; and why the rest is missing, empty for a
@@ -50,9 +50,7 @@ async def read_as_far(
         else None
     ) as scope:
         try:
-            await _read(
-                response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked
-            )
+            await _read(response, body, url=url, max_bytes=max_bytes)
             cut = BROKEN if body and _lacks_its_end(response) else ""
         except (*_BROKEN_STREAM, SourceUnreadable) as error:
             if not body:
@@ -62,18 +60,15 @@ async def read_as_far(
     return bytes(body), LATE if scope.cancelled_caught else cut
 
 
-async def read_body(
-    response: httpx2.Response, *, url: str, max_bytes: int, max_unpacked: int
-) -> bytes:
+async def read_body(response: httpx2.Response, *, url: str, max_bytes: int) -> bytes:
     """Return the unpacked body of a response that was opened as a stream; `url` is for
     messages.
 
-    At most `max_bytes` come over the wire (a `Content-Length` above is refused unread),
-    `max_unpacked` after unpacking. Raises `SourceTooLarge` beyond either,
-    `SourceUnreadable` where it cannot be unpacked, and httpx2's error where the
-    connection breaks."""
+    It has at most `max_bytes` over the wire (a `Content-Length` above is refused unread)
+    and after unpacking. Raises `SourceTooLarge` beyond that, `SourceUnreadable` where it
+    cannot be unpacked, and httpx2's error where the connection breaks."""
     body = bytearray()
-    await _read(response, body, url=url, max_bytes=max_bytes, max_unpacked=max_unpacked)
+    await _read(response, body, url=url, max_bytes=max_bytes)
     return bytes(body)
 
 
@@ -93,7 +88,6 @@ async def _read(
     *,
     url: str,
     max_bytes: int,
-    max_unpacked: int,
 ) -> None:
     """Read into `body`, which keeps what came where this raises, but is emptied for a
     body that is too large."""
@@ -111,12 +105,8 @@ async def _read(
     try:
         async for chunk in response.aiter_bytes():
             body += chunk
-            if response.num_bytes_downloaded > max_bytes:
-                raise too_large(f"sent more than {max_bytes:,} bytes", 2 * max_bytes)
-            if len(body) > max_unpacked:
-                raise too_large(
-                    f"unpacks to more than {max_unpacked:,} bytes", 2 * max_unpacked
-                )
+            if max(response.num_bytes_downloaded, len(body)) > max_bytes:
+                raise too_large(f"has more than {max_bytes:,} bytes", 2 * max_bytes)
             # What has arrived already is read without a look at the event loop; 64 kB in chunks of
             # a byte take 0.3 s.
             if time.monotonic() - since > sys.getswitchinterval():

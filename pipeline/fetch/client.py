@@ -379,7 +379,7 @@ class Fetcher:
             name=_file_name(answer),
             fetched_at=self._now(),
             span=span,
-            most=self._limits.max_unpacked,
+            most=self._limits.max_bytes,
             language=language[:2]
             if re.fullmatch(r"[a-z]{2}(?:-[a-z0-9-]{1,20})?", language)
             else "",

@@ -385,7 +385,6 @@ class WebExchange:
                         response,
                         url=url,
                         max_bytes=limits.max_bytes,
-                        max_unpacked=limits.max_unpacked,
                     )
                 # read and discard the body, so that the connection can be reused
                 else:

@@ -60,7 +60,7 @@ _TEXT_ENDINGS: Final = (
 DOCUMENTS: Final = endings_of(formats()) | {*_TEXT_ENDINGS, *SOURCE_LANGUAGES}
 """Endings of documents, data and code. Of a folder's other files those that begin as
 text are read as well."""
-MAX_FILE_BYTES: Final = FetchLimits().max_unpacked
+MAX_FILE_BYTES: Final = FetchLimits().max_bytes
 _OPEN_FLAGS: Final = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)

@@ -17,9 +17,7 @@ class FetchLimits:
     """Caps, deadlines and permissions of one fetcher."""
 
     max_bytes: int = MAX_UNPACKED
-    """Of a body on the wire."""
-    max_unpacked: int = MAX_UNPACKED
-    """Of a body after decompression."""
+    """Of a body, on the wire and after decompression."""
     total_seconds: float = 12.0
     """From the call to the last byte received: waiting for a place, redirects, robots.txt and the
     retry included."""
