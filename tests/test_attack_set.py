@@ -76,7 +76,7 @@ LEFT_OUT = {
 """Files with a form of the table of SECURITY.md; of the others nothing is claimed."""
 
 
-def test_the_files_of_the_other_set_lose_no_visible_text_show_no_form_of_the_table_and_no_key(
+def test_the_other_set_loses_no_visible_text_and_shows_no_claimed_form(
     shared: Path,
 ) -> None:
     files = {path.name: path for path in (shared / "data" / "field2" / "attack").iterdir()}
