@@ -264,7 +264,7 @@ async def test_what_is_late_is_reported_and_the_same_call_goes_on(
     [
         ("endless", "it lists more pages than were examined"),
         ("loop", "keeps records of boats"),
-        ("bomb", "has more than 30,000,000 bytes"),
+        ("bomb", "unpacks to more than 30,000,000 bytes"),
         ("wide", "19984 of its 20000 pages"),
         ("entities", "keeps records of boats"),
         ("long", "keeps records of boats"),
