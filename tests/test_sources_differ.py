@@ -1,6 +1,7 @@
 """Where sources answer with different numbers or dates, the answer says so, and shows each; where
 that is not sure, it says nothing."""
 
+import os
 import re
 from pathlib import Path
 
@@ -102,3 +103,40 @@ async def test_nothing_is_said_where_it_is_not_sure(
 ) -> None:
     question, texts = ALIKE[case]
     assert "differ" not in await said(connect, tmp_path, question, texts)
+
+
+LEASE = (
+    "# Lease of the boathouse\n\nThe rent of the boathouse is 40 crowns a month. Notice is given "
+    "three months before. The tenant paints the doors. It ends in 2025.\n"
+)
+LAST_CHANGED = {
+    "newest first": (
+        {"lease.md": (LEASE, 1.2e9), "lease v2.md": (LEASE.replace("40", "50"), 1.5e9)},
+        r"Files of nearly the same words, by last change: \[\d\] 2017-07-14, \[\d\] 2008-01-10\.",
+    ),
+    "what is not quoted, too": (
+        {"lease.md": (LEASE, 1.2e9), "lease (1).md": (LEASE, 1.5e9)},
+        r"change: \S+ 2017-07-14, \[1\] 2008-01-10\.|change: \[1\] 2017-07-14, \S+ 2008-01-10\.",
+    ),
+    "other words are another file": (
+        {"lease.md": (LEASE, 1.2e9), "minutes.md": (MINUTES + " The rent is due.", 1.5e9)},
+        "",
+    ),
+}
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("case", LAST_CHANGED)
+async def test_files_that_are_nearly_one_are_named_with_the_day_of_their_last_change(
+    connect: Connect, tmp_path: Path, case: str
+) -> None:
+    files, line = LAST_CHANGED[case]
+    for name, (text, changed) in files.items():
+        (tmp_path / name).write_text(text)
+        os.utime(tmp_path / name, (changed, changed))
+    async with connect(folders=str(tmp_path)) as client:
+        result = await client.call_tool(
+            "research", {"question": "What is the rent of the boathouse?"}
+        )
+    text = text_of(result)
+    assert bool(re.search(line, text)) if line else "nearly the same" not in text
