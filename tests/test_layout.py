@@ -181,7 +181,7 @@ def test_names_of_tests_are_at_most_80_characters() -> None:
 
 DOORS = {"readers", "readers.page", "models.protocols", "cache.store"}
 """Doors of rooms; tools, server, cli and seams are doors whole."""
-MOST_INNER = 108
+MOST_INNER = 107
 """Test files that import inner modules, each of which breaks when one moves. It may only fall."""
 
 
