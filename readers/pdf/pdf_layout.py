@@ -175,7 +175,6 @@ def _is_initial(before: _Segment, piece: Piece) -> bool:
     return (
         before.text.isalpha()
         and len(before.text) == 1
-        and piece.text[0].isalpha()
         and piece.size <= INITIAL * before.size
         and -0.2 * piece.size <= piece.y - before.y <= before.size
         and -0.5 * piece.size < _away(before, piece) < 1.5 * piece.size

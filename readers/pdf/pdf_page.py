@@ -474,10 +474,11 @@ def _drawn(page: Any, frame: PageFrame, page_print: Print) -> tuple[list[Any], b
 def _drop_other_text(drawn: Any) -> None:
     """Take from print the text that the file gives in its place (/ActualText), so that
     what is drawn is read; hyphens and signs without a letter stay."""
-    size, text = ctypes.c_ulong(), ctypes.create_string_buffer(MOST_OTHER_TEXT)
+    text = ctypes.create_string_buffer(MOST_OTHER_TEXT)
     for number in reversed(range(pdfium.FPDFPageObj_CountMarks(drawn))):
         mark = pdfium.FPDFPageObj_GetMark(drawn, number)
-        is_given = pdfium.FPDFPageObjMark_GetParamStringValue(
+        size = ctypes.c_ulong()
+        pdfium.FPDFPageObjMark_GetParamStringValue(
             mark,
             b"ActualText",
             ctypes.cast(text, ctypes.POINTER(ctypes.c_ushort)),
@@ -485,8 +486,7 @@ def _drop_other_text(drawn: Any) -> None:
             size,
         )
         letters = text.raw[: size.value].decode("utf-16-le", "replace")
-        has_letters = size.value > MOST_OTHER_TEXT or any(map(str.isalnum, letters))
-        if is_given and has_letters:
+        if size.value > MOST_OTHER_TEXT or any(map(str.isalnum, letters)):
             pdfium.FPDFPageObj_RemoveMark(drawn, mark)
 
 

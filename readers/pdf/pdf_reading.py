@@ -470,12 +470,9 @@ def _read_page(page: Print) -> PageLines:
     """Return the visible lines of a page; the invisible ones too where these are most, or
     all of a scan."""
     hidden = len(page.hidden)
-    words = [
-        sum(len(piece.text.split()) for piece in pieces)
-        for pieces in (page.pieces, page.hidden)
-    ]
     is_layer = not page.pieces and hidden > 0 and page.images > 0
-    if is_layer or words[1] > max(MOST_HIDDEN, words[0]):
+    is_scan = is_layer or hidden > max(MOST_HIDDEN, len(page.pieces))
+    if is_scan:
         page.pieces, hidden = [*page.pieces, *page.hidden], 0
     lines = lines_of(page)
     letters = sum(len(piece.text) for piece in page.pieces)
@@ -488,9 +485,9 @@ def _read_page(page: Print) -> PageLines:
         lines,
         trouble,
         hidden + page.outside,
-        bool(page.hidden and not hidden),
+        is_scan,
         page.height,
         comments=page.comments,
-        pictures=0 if page.hidden and not hidden else page.pictures + outlines,
+        pictures=0 if is_scan else page.pictures + outlines,
         embedded=page.embedded,
     )
