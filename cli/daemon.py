@@ -5,9 +5,10 @@ Not for: serving (`server/daemon/serve.py`)."""
 import argparse
 import socket
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NoReturn
 
 from cli.output import OK
 from server.daemon.place import asked, connect, environment, runtime_folder
@@ -15,19 +16,38 @@ from server.daemon.place import asked, connect, environment, runtime_folder
 _ANSWER_SECONDS: Final = 5.0
 """Seconds in which a daemon has to answer; its event loop may be busy."""
 
+_WATCH_SECONDS: Final = 1.0
+"""Seconds between two looks of `winnow status --watch`."""
+_CLEARED: Final = "\033[H\033[J"
+"""Goes to the upper left corner, and clears the screen from there."""
+
 
 def daemon_rows() -> dict[str, str]:
     """Return what each daemon of this user is doing, as names and texts."""
     rows = {}
     for path, link in _daemons():
-        with link:
+        try:
             about = asked(link, {"do": "status"})
+        except OSError:  # it ends at this moment
+            continue
+        finally:
+            link.close()
         about["log"] = f"{path}.log"
         rows[f"daemon {about['process']}"] = "; ".join(
             f"{name} {', '.join(value) if isinstance(value, list) else value}"
             for name, value in about.items()
         )
     return rows or {"daemon": "none runs"}
+
+
+def watch_daemons() -> NoReturn:
+    """Print what each daemon of this user is doing, a value a line, once a second until
+    a signal; at a terminal in the place of what was printed before."""
+    above = _CLEARED if sys.stdout.isatty() else ""
+    while True:
+        rows = "\n".join(f"{name}: {text}" for name, text in daemon_rows().items())
+        print(above + rows.replace("; ", "\n  "), flush=True)
+        time.sleep(_WATCH_SECONDS)
 
 
 def stop_daemons(_: argparse.Namespace, __: Mapping[str, str]) -> int:

@@ -12,6 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import pytest
 from mcp import Client, StdioServerParameters
 
@@ -181,6 +183,49 @@ def test_a_client_that_is_killed_in_mid_call_leaves_no_call_and_no_process(ann: 
     assert "erry" in first_answer(other, 3)
     [daemon] = ann.daemons()
     assert (daemon["running"], daemon["waiting"], len(daemon["clients"])) == (0, 0, 1)
+
+
+def test_what_a_daemon_does_is_shown_live(ann: Person) -> None:
+    """Line by line, from none to one with its client, and until Ctrl-C."""
+    command = [sys.executable, str(ROOT / "server"), "status", "--watch"]
+    with subprocess.Popen(
+        command, env=ann.variables(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as watching:
+        assert watching.stdout is not None
+        assert watching.stdout.readline() == "daemon: none runs\n"
+        ann.connected("Cursor")
+        shown = ""
+        while "clients Cursor (process " not in shown:
+            shown = watching.stdout.readline()
+        watching.send_signal(signal.SIGINT)
+        _, noise = watching.communicate(timeout=END_SECONDS)
+    assert "Traceback" not in noise
+
+
+@pytest.mark.anyio
+async def test_a_session_of_a_call_that_was_cut_is_seen_and_continued_elsewhere(
+    ann: Person,
+) -> None:
+    """The client gives up as soon as it knows the handle; another process has the question."""
+    server = StdioServerParameters(
+        command=sys.executable, args=[str(ROOT / "server")], env=ann.variables()
+    )
+    handles: list[str] = []
+
+    async with Client(server) as client:
+        with anyio.CancelScope() as call_scope:
+
+            async def cut(progress: float, total: float | None, message: str | None) -> None:
+                if (message or "").startswith("winnow://session/"):
+                    handles.append(str(message))
+                    call_scope.cancel()
+
+            asked_first = {"question": ASKED["question"]}
+            await client.call_tool("research", asked_first, progress_callback=cut)
+        shown = await anyio.to_thread.run_sync(ann.run, "sessions", "show", handles[0])
+        assert ASKED["question"] in shown.stdout
+        again = {"question": ASKED["question"], "session": handles[0]}
+        assert "erry" in text_of(await client.call_tool("research", again))
 
 
 def test_a_daemon_is_no_child_of_the_client_that_started_it(ann: Person) -> None:
