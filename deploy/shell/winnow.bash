@@ -14,7 +14,7 @@ _winnow() {
     serve) words='--help --json --quiet --folder --searxng --set --http --host --port --allow-host --allow-origin --daemon --without-auth' ;;
     folders) words='add remove list --help --json --quiet --folder --searxng --set' ;;
     index) words='--help --json --quiet --folder --searxng --set --watch' ;;
-    status) words='--help --json --quiet --folder --searxng --set' ;;
+    status) words='--help --json --quiet --folder --searxng --set --watch' ;;
     stop) words='--help --json --quiet --folder --searxng --set' ;;
     logs) words='--help --json --quiet --folder --searxng --set' ;;
     models) words='show list pull remove --help --json --quiet --folder --searxng --set --dry-run' ;;

@@ -108,6 +108,7 @@ complete -c winnow -n '__fish_seen_subcommand_from status' -l quiet -d 'no progr
 complete -c winnow -n '__fish_seen_subcommand_from status' -l folder -d 'folder to search and read; may be repeated'
 complete -c winnow -n '__fish_seen_subcommand_from status' -l searxng -d 'base URL of a SearXNG instance'
 complete -c winnow -n '__fish_seen_subcommand_from status' -l set -d 'any setting (docs/settings.md)'
+complete -c winnow -n '__fish_seen_subcommand_from status' -l watch -d 'only the process that stdio clients share, each second, until it is stopped'
 complete -c winnow -n __fish_use_subcommand -a stop -d 'end the process that stdio clients share'
 complete -c winnow -n '__fish_seen_subcommand_from stop' -l help -d 'show this help message and exit'
 complete -c winnow -n '__fish_seen_subcommand_from stop' -l json -d 'print one JSON object'
