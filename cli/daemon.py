@@ -16,7 +16,7 @@ from server.daemon.place import asked, connect, environment, runtime_folder
 _ANSWER_SECONDS: Final = 5.0
 """Seconds in which a daemon has to answer; its event loop may be busy."""
 
-_WATCH_SECONDS: Final = 1.0
+_REDRAW_SECONDS: Final = 1.0
 """Seconds between two looks of `winnow status --watch`."""
 _CLEARED: Final = "\033[H\033[J"
 """Goes to the upper left corner, and clears the screen from there."""
@@ -47,7 +47,7 @@ def watch_daemons() -> NoReturn:
     while True:
         rows = "\n".join(f"{name}: {text}" for name, text in daemon_rows().items())
         print(above + rows.replace("; ", "\n  "), flush=True)
-        time.sleep(_WATCH_SECONDS)
+        time.sleep(_REDRAW_SECONDS)
 
 
 def stop_daemons(_: argparse.Namespace, __: Mapping[str, str]) -> int:
