@@ -223,7 +223,7 @@ async def test_a_session_of_a_call_that_was_cut_is_seen_and_continued_elsewhere(
             asked_first = {"question": ASKED["question"]}
             await client.call_tool("research", asked_first, progress_callback=cut)
         shown = await anyio.to_thread.run_sync(ann.run, "sessions", "show", handles[0])
-        assert ASKED["question"] in shown.stdout
+        assert str(ASKED["question"]) in shown.stdout
         again = {"question": ASKED["question"], "session": handles[0]}
         assert "erry" in text_of(await client.call_tool("research", again))
 
