@@ -216,7 +216,7 @@ class FolderProvider:
         if results:
             if found_by == "meaning alone":
                 near = "No file has a word of the query; these are nearest in meaning."
-                notes.insert(0, near)
+                notes, unsearched = [near, *notes, unsearched], ""
             reason = " ".join(filter(None, notes))
             return SearchOutcome(
                 results, self.name, "ok", reason, unread=unread, unsearched=unsearched
