@@ -479,17 +479,15 @@ def _mutated_line(rng: random.Random, number: int) -> bytes:
 def _wants_answer(line: bytes) -> bool:
     """Whether a line must be answered: all but notifications, responses and blanks."""
     try:
-        message = json.loads(line)
+        message = json.loads(line.decode("utf-8", "replace"))
     except (ValueError, RecursionError):
         return bool(line.strip())
     if not isinstance(message, dict):
         return True
     method = message.get("method", "")
     is_notice = isinstance(method, str) and method.startswith("notifications/")
-    is_response = not isinstance(message.get("method"), str) and bool(
-        message.keys() & {"result", "error"}
-    )
     has_id = isinstance(message.get("id"), str | int)
+    is_response = not message.keys().isdisjoint({"result", "error"})
     return not is_response and (has_id or not is_notice)
 
 

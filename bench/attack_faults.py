@@ -288,7 +288,7 @@ async def _changing(world: World) -> str:
         if how == "empty":
             path.write_bytes(b"")
         elif how == "grow":
-            path.write_bytes(_page(2) * 2_000)
+            path.write_bytes(_page(2) * 300)
         elif how == "zero":
             os.truncate(path, 10**6)
         else:
