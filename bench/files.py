@@ -80,13 +80,17 @@ def known_files(folder: Path) -> Iterator[Known]:
             path = folder / row["file"]
             yield Known(path, row.get("words", ""), forbidden, cells)
         return
-    truths = {path.stem: path for path in (folder / "ground_truth").rglob("*.txt")}
+    by_name: dict[tuple[str, str], dict[bytes, Path]] = defaultdict(dict)
     for path in sorted(folder.rglob("*")):
+        suffix = path.suffix.lower()
         is_apart = path.is_relative_to(folder / "ground_truth") or not path.is_file()
-        truth = None if is_apart else truths.get(path.stem)
-        if truth is None or path.suffix.lower() in _PICTURES:
-            continue
-        if truth.parent.name == path.suffix[1:].lower():
+        if not is_apart and suffix not in _PICTURES:
+            by_name[suffix[1:], path.stem].setdefault(path.read_bytes(), path)
+    for truth in sorted((folder / "ground_truth").rglob("*.txt")):
+        # Of different files of one name nothing says which the truth is of.
+        paths = by_name.get((truth.parent.name, truth.stem), {})
+        if len(paths) == 1:
+            (path,) = paths.values()
             yield Known(path, truth.read_text(encoding="utf-8", errors="replace"))
 
 
@@ -96,7 +100,7 @@ def outcome(known: Known) -> Outcome:
         document = read(known.path.read_bytes(), name=known.path.name)
     except WinnowError as error:
         return Outcome(known, -1, (str(error),))
-    text = f"{document.page.title}\n{document.text}"
+    text = document.text
     came, truth = words_of(text), words_of(known.words)
     both = (came & truth).total()
     f1 = 2 * both / max(1, came.total() + truth.total()) if known.words else 1.0

@@ -30,6 +30,8 @@ from readers.page import Document, Failure, kept_with_document
 NEAR_EQUAL: Final = 0.8
 """Share of common words, numbers aside, from which two files are said to be nearly the
 same: 0 pairs of 228 files of library288 (at most .53) and of the sample library."""
+MOST_NAMED: Final = 3
+"""Files of nearly the same words that the line names; the others are counted."""
 Read = Callable[[], Awaitable[tuple[Sequence[Document], Reading]]]
 """Returns documents in the order of their reading."""
 
@@ -93,7 +95,7 @@ async def answer(
     )
     # 7. Write them
     sheet.add(_differing(documents, reading, assembled))
-    sheet.add_cut(_near_equal(documents, assembled))
+    sheet.add(_near_equal(documents, assembled))
     sheet.add(assembled.shown.text)
     sheet.release()
     return Answer(documents, failures, reading, sheet, assembled, delimiter)
@@ -137,8 +139,9 @@ def _near_equal(
     """Return the line of files whose texts are nearly one, with the day of each one's
     last change, newest first; empty where none of them is quoted.
 
-    Which of them counts is not said: a copy has a time, too. Without `assembled` all
-    are taken to be quoted."""
+    Named are the newest and quoted ones, `MOST_NAMED` at most. Which of them counts is
+    not said: a copy has a time, too. Without `assembled` it is the longest that the line
+    can be."""
     labels = {document.page.final_url: "10" for document in documents}
     if assembled is not None:
         shown = zip(assembled.evidence, assembled.shown.labels, strict=True)
@@ -153,16 +156,21 @@ def _near_equal(
             continue
         alike = [other.page for other in files if _are_near(document, other)]
         if len(alike) > 1:
-            alike.sort(key=attrgetter("fetched_at"), reverse=True)
-            dated = (
-                f"[{labels[page.final_url]}] {page.fetched_at[:10]}"
-                if page.final_url in labels
-                else f"{shown_location(page.final_url)} {page.fetched_at[:10]}"
-                for page in alike
-            )
-            return (
-                f"Files of nearly the same words, by last change: {', '.join(dated)}."
-            )
+            newest, *older = sorted(alike, key=attrgetter("fetched_at"), reverse=True)
+            is_quoted = assembled is not None and newest.final_url in labels
+            places = [
+                f"[{labels[newest.final_url]}]"
+                if is_quoted
+                else shown_location(newest.final_url)
+            ]
+            quoted = [page for page in older if page.final_url in labels]
+            quoted = quoted[: MOST_NAMED - 1]
+            places += [f"[{labels[page.final_url]}]" for page in quoted]
+            days = (page.fetched_at[:10] for page in (newest, *quoted))
+            dated = ", ".join(map(" ".join, zip(places, days, strict=True)))
+            more = len(older) - len(quoted)
+            dated += f" and {more} more" if more else ""
+            return f"Files of nearly the same words, by last change: {dated}."
     return ""
 
 

@@ -118,6 +118,16 @@ LAST_CHANGED = {
         {"lease.md": (LEASE, 1.2e9), "lease (1).md": (LEASE, 1.5e9)},
         r"change: \S+ 2017-07-14, \[1\] 2008-01-10\.|change: \[1\] 2017-07-14, \S+ 2008-01-10\.",
     ),
+    "many are counted, beside the words that answer": (
+        {
+            f"lease of the boathouse as it was signed in year {year}.md": (
+                LEASE.replace("40", str(year)),
+                1.2e9 + year,
+            )
+            for year in range(1990, 1998)
+        },
+        r"(?s)by last change: [^\n]* and \d more\..*crowns a month",
+    ),
     "other words are another file": (
         {"lease.md": (LEASE, 1.2e9), "minutes.md": (MINUTES + " The rent is due.", 1.5e9)},
         "",
@@ -136,7 +146,7 @@ async def test_files_that_are_nearly_one_are_named_with_the_day_of_their_last_ch
         os.utime(tmp_path / name, (changed, changed))
     async with connect(folders=str(tmp_path)) as client:
         result = await client.call_tool(
-            "research", {"question": "What is the rent of the boathouse?"}
+            "research", {"question": "What is the rent of the boathouse?", "max_tokens": 300}
         )
     text = text_of(result)
     assert bool(re.search(line, text)) if line else "nearly the same" not in text
