@@ -350,7 +350,7 @@ def clustered_again(
 
 @row(
     63,
-    "RA §3 a cluster over the window is clustered again",
+    "RA §3 a cluster over the window (token threshold) is clustered again",
     "papers/raptor/cluster.py",
 )
 async def _(_: Bench) -> Outcome:
@@ -385,7 +385,7 @@ async def first_tree(bench: Bench) -> tuple[Group, NodeTree]:
     return group, tree
 
 
-@row(64, "RA §3 until clustering is infeasible", "papers/raptor/build.py")
+@row(64, "RA §3 recursive, until clustering is infeasible", "papers/raptor/build.py")
 async def _(bench: Bench) -> Outcome:
     _, tree = await first_tree(bench)
     assert len(tree.roots) == 1
@@ -407,7 +407,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(65, "RA App. D the prompt of summaries", "prompts/tree_summary.md")
+@row(65, "RA App. D the prompt of summaries (summarization)", "prompts/tree_summary.md")
 async def _(_: Bench) -> Outcome:
     text = load("tree_summary").fill(words="80", context="CONTEXT")
     assert "CONTEXT" in text and "80 words" in text and "copy names" in text
@@ -606,7 +606,7 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(71, "RA App. A linear cost", "papers/raptor/cluster.py")
+@row(71, "RA App. A linear cost (scalability)", "papers/raptor/cluster.py")
 async def _(_: Bench) -> Outcome:
     spent = []
     for count in (1_000, 4_000):
@@ -767,7 +767,11 @@ def windows(
     return spans
 
 
-@row(73, "RA App. E inventions in summaries", "papers/raptor/summarise.py")
+@row(
+    73,
+    "RA App. E inventions (hallucinations) in summaries",
+    "papers/raptor/summarise.py",
+)
 async def _(bench: Bench) -> Outcome:
     text = "The well is 112 metres deep. It was dug by monks."
     kept = supported_part(
@@ -839,7 +843,7 @@ async def inventions_passed(
     return found
 
 
-@row(74, "RA §4 scores on QASPER, QuALITY, NarrativeQA", "")
+@row(74, "RA §4 scores (F1, BLEU, METEOR) on QASPER, QuALITY, NarrativeQA", "")
 async def _(_: Bench) -> Outcome:
     assert f1("the blue Danube", "Danube") == 2 / 3 and rouge_l("a b", "a b") == 1
     assert bleu("the cat sat on mats", "the cat sat on mats") > 0.99

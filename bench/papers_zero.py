@@ -18,6 +18,7 @@ import numpy as np
 
 from bench.generation import weights
 from bench.library import CARRIED, LIBRARY, read_library
+from bench.longdoc import interval
 from bench.mimic import mimic
 from bench.needless import unseen
 from bench.paper_measures import (
@@ -154,13 +155,14 @@ async def _(_: Bench) -> Outcome:
         for generator in ("oracle", "")
     ]
     assert searched == [False, True]
-    needless, found_of, others = unseen()
-    assert others == 0 < found_of
+    count, seen, others = unseen()
+    low, high = interval(np.repeat([1.0, 0.0], [seen, count - seen]))
+    assert others == 0 and 0 < low < high < 0.5
     return differs(
-        "only where a generator is set (WINNOW_GENERATOR), by rules before it is asked; without one all requests are "
-        f"searched, What is 17*23? too: of 100 requests by who had not read them {found_of} of "
-        f"{needless} needless ones are not searched, and {others} of the others; a model's own word is "
-        "noted and not followed"
+        "only where a generator is set (WINNOW_GENERATOR), by rules before it is asked (greetings, thanks, sums); "
+        f"without one all requests are searched, What is 17*23? too: of two hundreds of requests by who had not read "
+        f"the rules {seen} of {count} needless ones are not searched ({low:.2f} to {high:.2f}), and {others} of the "
+        "others; a model's own word is noted and not followed: that of SmolLM2-135M and Gemma 3 270M has an AUC of .54 and .69 at best"
     )
 
 
@@ -499,12 +501,33 @@ async def by_rules(extractor: Asking | None = None) -> Reading:
     )
 
 
+class Bounded(Scripted):
+    """Names as many lines as a schema allows, as a server that holds to it does."""
+
+    async def generate(
+        self,
+        messages: Sequence[Said],
+        *,
+        max_tokens: int,
+        schema: dict[str, object] | None = None,
+        grammar: str | None = None,
+    ) -> str:
+        """Return the numbers of the lines that it takes."""
+        said = await super().generate(
+            messages, max_tokens=max_tokens, schema=schema, grammar=grammar
+        )
+        if schema is None:
+            return said
+        most = int(re.findall(r'"maxItems": (\d+)', json.dumps(schema))[0])
+        return json.dumps({"lines": json.loads(said)["lines"][:most]})
+
+
 async def by_pages(
     *words: str, ability: Ability = "grammar", context: int = 20_000
 ) -> tuple[Scripted, Reading, list[str]]:
     """Return an extractor by pages after it was asked of two pages, which takes
     sentences with these words, the reading, and the texts of what it names."""
-    model = Scripted(*words, abilities=frozenset({"generate", ability}))
+    model = Bounded(*words, abilities=frozenset({"generate", ability}))
     model.context_tokens = context
     found = await by_rules(Asking(model, "pages", 60.0))
     return model, found, [found.places[row][1].text for row in sorted(found.only)]

@@ -290,10 +290,12 @@ _TALK: Final = re.compile(
     rf"(?:[\s,;.!?、，。！？]+(?:{any_of(words('needless'))}))*(?:[\s,]+winnow)?[\s,;.!?。！？…]*",
     re.IGNORECASE,
 )
-_OPERAND_TEXT: Final = r"[-+(√\s]*\d[\d.,']*[)\s%²³!]*"
+_ROOT_TEXT: Final = r"(?:the\s+)?(?:square|cube)\s+root\s+of\s+"
+_OPERAND_TEXT: Final = rf"[-+(√\s]*(?:{_ROOT_TEXT})?\d[\d.,']*[)\s%²³!]*"
 _SUM_QUESTION: Final = re.compile(
     rf"[¿\s]*(?P<asked>{any_of(words('sums.asking'))})?[:\s]*"
-    rf"{_OPERAND_TEXT}(?:(?:[-+*/×÷·^−–xX]|\*\*|{any_of(words('sums'))}){_OPERAND_TEXT})+(?P<equals>=)?[\s?.!？]*",
+    rf"(?:{_OPERAND_TEXT}(?:(?:[-+*/×÷·^−–xX]|\*\*|(?<=%)of|(?<=%\s)of|{any_of(words('sums'))}){_OPERAND_TEXT})+|{_ROOT_TEXT}{_OPERAND_TEXT})"
+    r"(?P<equals>=)?[\s?.!？]*",
     re.IGNORECASE,
 )
 _DATED: Final = re.compile(r"[\d.,']+(?:[-/xX–][\d.,']+)+")
