@@ -257,10 +257,13 @@ async def _(_: Bench) -> Outcome:
 
 @row(38, "HR §4.4 256 words, then 128", "papers/htmlrag/blocks.py")
 async def _(bench: Bench) -> Outcome:
-    # Of 252 and 258 words, in halves of 126 and 132
+    # Sections of 252 and 260 words, halves of 126 and 130, quarters of 63 and 65
+    def half(words: int) -> str:
+        return f"<p>{'word ' * words}</p><p>{'more ' * words}</p>"
+
     body = "".join(
-        f"<section><p>{'word ' * half}</p><p>{'more ' * half}</p></section>"
-        for half in (126, 129) * 4
+        f"<section><div>{half(words)}</div><div>{half(words)}</div></section>"
+        for words in (63, 65) * 4
     )
     page, scorer = document(body), Wanting("word")
     options = PruneOptions(4_000, "html")
@@ -271,9 +274,10 @@ async def _(bench: Bench) -> Outcome:
         {count_words(one.text) for one in blocks}
         for blocks in (paper_blocks([page]).blocks, scorer.shown)
     ]
-    assert sizes == [{252, 129}, {126, 129}]  # a paragraph is not cut
+    assert sizes == [{252, 130}, {126, 65}], sizes
     return as_printed(
-        "sections of 252 words are blocks of the first step, those of 258 are not; of the second step neither"
+        "sections of 252 words are blocks of the first step, those of 260 are not; halves of 126 are of the second, "
+        "those of 130 are not"
     )
 
 

@@ -162,7 +162,8 @@ async def _(_: Bench) -> Outcome:
         "only where a generator is set (WINNOW_GENERATOR), by rules before it is asked (greetings, thanks, sums); "
         f"without one all requests are searched, What is 17*23? too: of two hundreds of requests by who had not read "
         f"the rules {seen} of {count} needless ones are not searched ({low:.2f} to {high:.2f}), and {others} of the "
-        "others; a model's own word is noted and not followed: that of SmolLM2-135M and Gemma 3 270M has an AUC of .54 and .69 at best"
+        "others; a model's own word is noted and not followed: of SmolLM2-135M "
+        "and Gemma 3 270M it has an AUC of .54 and .69 at best"
     )
 
 

@@ -154,8 +154,8 @@ MUTANTS: Final = (
     Mutant(
         "htmlrag.32",
         "readers/html/names.py",
-        '(PLACE, "lang", "role")',
-        '(PLACE, "lang", "role", "title")',
+        '"ol": ("start", "reversed"),',
+        '"ol": ("start", "reversed"), "p": ("title",),',
     ),
     Mutant("htmlrag.33", HTML, "to_html(compressed(repaired))", "to_html(repaired)"),
     Mutant("htmlrag.34", HTML, "to_html(compressed(repaired))", "to_html(repaired)"),
