@@ -177,8 +177,8 @@ MUTANTS: Final = (
     Mutant(
         "raptor.63",
         "papers/raptor/cluster.py",
-        "fits or len(group) == len(part)",
-        "fits or by_umap or len(group) == len(part)",
+        "clusters += _capped(layer, group, most=len(group))",
+        "clusters += [group] if by_umap else _capped(layer, group, most=len(group))",
         "papers",
     ),
     Mutant(
