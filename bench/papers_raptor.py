@@ -152,6 +152,21 @@ def reported(one: Shape) -> str:
     )
 
 
+def _leaves_of(sections: Sequence[Sequence[str]]) -> list[str]:
+    """Return the leaves of 100 tokens of a page with a heading above each section."""
+    page = document(
+        "".join(
+            f"<h2>Part {number}</h2>" + "".join(f"<p>{text}</p>" for text in section)
+            for number, section in enumerate(sections)
+        )
+    )
+    sentences = main_sentences(page)
+    return [
+        "\n".join(one.text for one in sentences[start:end])
+        for start, end in pack_sentences(page, sentences, leaf_tokens=100)
+    ]
+
+
 @row(
     58,
     "RA §3 chunks (leaves) of 100 tokens, whole sentences",
@@ -167,6 +182,18 @@ async def _(_: Bench) -> Outcome:
     assert all(
         size <= 100 or b - a == 1 for size, (a, b) in zip(sizes, found, strict=True)
     )
+    assert np.mean(sizes) > 60 and np.mean(np.array(sizes) < 40) < 0.1
+    # Three sections of 60 sentences: with and without one more near the beginning
+    sections = [
+        [f"Sentence {n} of part {part} names {n * n} things." for n in range(60)]
+        for part in range(3)
+    ]
+    before = _leaves_of(sections)
+    sections[0].insert(5, "This one was not there before.")
+    after = _leaves_of(sections)
+    headed = [leaf for leaf in before if "Part" in leaf]
+    assert len(headed) == 3 and all(leaf.startswith("Part") for leaf in headed)
+    assert len(before) > 15 and len({*after} - {*before}) <= 3
     return differs(
         "no sentence is cut, and one that does not fit begins the next leaf; leaves also end at headings, and of "
         "several "

@@ -36,6 +36,24 @@ QUERY: Final = "papers/raptor/query.py"
 
 MUTANTS: Final = (
     Mutant(
+        "raptor.58",
+        "pipeline/raptor/leaves.py",
+        "return _gap(sentences, i) or (by_heading and _is_heading(document, sentences[i]))",
+        "return _gap(sentences, i)",
+    ),
+    Mutant(
+        "raptor.58",
+        "pipeline/raptor/leaves.py",
+        "SHORT_SHARE: Final = 0.4",
+        "SHORT_SHARE: Final = 0.0",
+    ),
+    Mutant(
+        "raptor.58",
+        "pipeline/raptor/leaves.py",
+        "return before.block == sentences[i].block, zlib.crc32(",
+        "return before.block == sentences[i].block, -i\n    return False, zlib.crc32(",
+    ),
+    Mutant(
         "zero_index.2",
         PARSER,
         "if reason := needless(question.text):",
