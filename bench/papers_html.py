@@ -852,7 +852,7 @@ async def _(bench: Bench) -> Outcome:
     assert ours > printed
     return no_section(
         f"units, not blocks: share of answers in 512 tokens of {len(table_questions(QUESTIONS))} table questions "
-        f"{ours:.3f}, by blocks as printed {printed:.3f}"
+        f"{ours:.3f}, by blocks as printed, first step alone, {printed:.3f}"
     )
 
 
@@ -867,9 +867,17 @@ async def _(_: Bench) -> Outcome:
         PRINTED_TOKENS,
         WORDS,
         path_samples,
+        printed_answers,
     )
 
     own = list(islice(path_samples("dev", tokens=PRINTED_TOKENS), SAMPLES))
+    written = printed_answers("dev", 0)[:SAMPLES]
+    for sample, one in zip(written, own, strict=True):
+        assert sample.prompt == one.prompt
+        assert sample.answer == f"{one.paths[one.gold]}{one.content}"
+        # The gold path is that of the block whose words follow
+        words = re.findall(r"\w+", one.content)
+        assert words and all(word in sample.prompt for word in words[:9])
     sizes = sorted(count_tokens(one.prompt) for one in own)
     assert sizes[0] > 1_500 and sizes[-1] > 8_000
     assert all(one.paths[one.gold].startswith("<html") and one.content for one in own)

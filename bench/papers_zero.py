@@ -91,7 +91,7 @@ def assert_printed(found: dict[str, object], base: str) -> None:
     """Assert what §3.1 and §4.3 print of both SFTs."""
     assert str(found["base"]).endswith(base) and "constant" not in found
     assert (found["batch"], found["rate"], found["most_tokens"]) == (16, 5e-6, 16384)
-    assert found["steps"] == 3 * 10_000 // 16
+    assert found["samples"] == 10_000 and found["steps"] == 3 * 10_000 // 16
     assert (found["beta2"], found["rank"], found["warmup"]) == (0.95, 64, 0)
     assert len(ADAPTED_MATRICES) == 7 and "layers" not in found
 
@@ -261,9 +261,18 @@ async def _(_: Bench) -> Outcome:
     parsed = await parse(Question(asked), writer, None, 9, today=TODAY)
     texts = [query.text for query in parsed.queries if query.language == "fr"]
     assert texts == ["Quoxholm Leuchtturm"]
+    dutch = Question("Hoe hoog is de vuurtoren van Quoxholm?")
+    assert len(parse_request(dutch, today=TODAY).queries) == 1
+    english = {"text": "lighthouse Quoxholm height Zanzibar", "language": "en"}
+    parsed = await parse(
+        dutch, Writer({**said, "queries": [english]}), None, 9, today=TODAY
+    )
+    (kept,) = (query.text for query in parsed.queries if query.language == "en")
+    assert "height" in kept and "Zanzibar" not in kept
     return differs(
-        f"one list more, word by word into English by lists of words: {second.text!r}; a generator's other "
-        "languages are held to words of the request"
+        "one list more for German, Spanish, French, Russian and Chinese, word by word into English by lists of "
+        f"words: {second.text!r}; a generator's other languages are held to words of the request and of that list, "
+        "English for a request in a language without one to as many ordinary words as it has, without names"
     )
 
 
