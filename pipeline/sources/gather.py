@@ -22,7 +22,6 @@ import anyio
 from cache.store import Store
 from errors import (
     AddressRefused,
-    SearchFailed,
     SourceError,
     SourceNotFound,
     SourceTimeout,
@@ -625,16 +624,16 @@ async def _searched(
                 await report(1 + share, 10, f"{count} of {total} files are read")
 
     limit = order.max_pages * HITS_PER_PAGE
-    findings: Findings | SearchFailed
+    findings: Findings | Exception
     async with anyio.create_task_group() as group:
         if services.folder is not None:
             group.start_soon(report_folder, services.folder)
         try:
             findings = await services.chain.search(queries, limit=limit)
-        except SearchFailed as error:  # a group would wrap it
+        except Exception as error:  # noqa: BLE001  a group would wrap it
             findings = error
         group.cancel_scope.cancel()
-    if isinstance(findings, SearchFailed):
+    if isinstance(findings, Exception):
         raise findings
     return findings
 
