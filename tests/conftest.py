@@ -1,6 +1,7 @@
 """Fixtures that every test may ask for."""
 
 import os
+import signal
 import tempfile
 import threading
 import time
@@ -43,6 +44,8 @@ def pytest_sessionstart() -> None:
     """Have large blocks go back to the system, as a server does: training in a test left 4 GB in
     this process. No test reads the list of folders of who runs it."""
     give_back_large_blocks()
+    # A shell that starts tests in the background has them, and what they start, ignore SIGINT.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     os.environ["XDG_CONFIG_HOME"] = _CONFIG.name
     # A server that a test starts is its own process, which ends with the test.
     os.environ["WINNOW_DAEMON"] = "off"
