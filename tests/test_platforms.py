@@ -87,10 +87,10 @@ def test_no_file_of_text_is_opened_in_the_encoding_of_the_machine() -> None:
 @pytest.mark.skipif(sys.platform == "win32", reason="a process cannot be sent SIGINT there")
 def test_ctrl_c_ends_a_server_where_the_event_loop_delivers_no_signals() -> None:
     code = (
-        "import anyio, functools\n"
+        "import anyio, functools, os\n"
         "from server.process import watch_signals\n"
         "async def main():\n"
-        "    clean_up = functools.partial(print, 'cleaned up', flush=True)\n"
+        "    clean_up = functools.partial(os.write, 1, b'cleaned up\\n')\n"
         "    await watch_signals(clean_up, platform='win32')\n"
         "    print('ready', flush=True)\n"
         "    await anyio.sleep_forever()\n"
