@@ -8,13 +8,11 @@ How an answer ends is `tools/common/ending.py`. Not for: an answer in a generato
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from operator import attrgetter
-from string import ascii_lowercase
-from typing import Final
 
 import anyio
 
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
+from pipeline.evidence.near_equal import near_equal_files, near_equal_line
 from pipeline.evidence.show import Sheet, notice_within, verdict_line
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract, left_unread, read_documents, unless_cut
@@ -22,16 +20,10 @@ from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Blend
 from pipeline.services import Services
 from pipeline.sources.gather import room_for
-from pipeline.text.frame import new_delimiter, one_line, shown_location
-from pipeline.text.words import raw_words
+from pipeline.text.frame import new_delimiter, one_line
 from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left
-from readers.page import Document, Failure, kept_with_document
+from readers.page import Document, Failure
 
-NEAR_EQUAL: Final = 0.8
-"""Share of common words, numbers aside, from which two files are said to be nearly the
-same: 0 pairs of 228 files of library288 (at most .53) and of the sample library."""
-MOST_NAMED: Final = 3
-"""Files of nearly the same words that the line names; the others are counted."""
 Read = Callable[[], Awaitable[tuple[Sequence[Document], Reading]]]
 """Returns documents in the order of their reading."""
 
@@ -81,21 +73,23 @@ async def answer(
     if reading.verdict == "none" or not documents:
         sheet.add_cut(reading.note)
         sheet.add("Nearest lines:" if len(reading.values) else "")
-    # 6. Grow passages around the best units; where sources differ is said above them, in
-    # labels that are known then: until then each has three letters
+    # 6. Grow passages around the best units; where sources differ, and which files are
+    # nearly one, is said above them, in labels that are known then: until then each has
+    # three letters
+    near_equal = await in_thread(near_equal_files, documents)
     assembled = await in_thread(
         assemble,
         documents,
         reading,
         max_tokens=sheet.room_beside(
-            _differing(documents, reading), _near_equal(documents)
+            _differing(documents, reading), near_equal_line(near_equal)
         ),
         delimiter=delimiter,
         open_end=not max_tokens,
     )
     # 7. Write them
     sheet.add(_differing(documents, reading, assembled))
-    sheet.add(_near_equal(documents, assembled))
+    sheet.add(near_equal_line(near_equal, assembled))
     sheet.add(assembled.shown.text)
     sheet.release()
     return Answer(documents, failures, reading, sheet, assembled, delimiter)
@@ -131,58 +125,3 @@ def _differing(
             date = f", {page.published}" if page.published else ""
             cited.append(f"{one_line(value.text)} [{label}{date}]")
     return f"Sources differ: {', '.join(cited)}." if len(cited) > 1 else ""
-
-
-def _near_equal(
-    documents: Sequence[Document], assembled: Assembled | None = None
-) -> str:
-    """Return the line of files whose texts are nearly one, with the day of each one's
-    last change, newest first; empty where none of them is quoted.
-
-    Named are the newest and quoted ones, `MOST_NAMED` at most. Which of them counts is
-    not said: a copy has a time, too. Without `assembled` it is the longest that the line
-    can be."""
-    labels = {document.page.final_url: "10" for document in documents}
-    if assembled is not None:
-        shown = zip(assembled.evidence, assembled.shown.labels, strict=True)
-        labels = {one.url: label.rstrip(ascii_lowercase) for one, label in shown}
-    files = [
-        document
-        for document in documents
-        if document.page.final_url.startswith("file:") and document.page.fetched_at
-    ]
-    for document in files:
-        if document.page.final_url not in labels:
-            continue
-        alike = [other.page for other in files if _are_near(document, other)]
-        if len(alike) > 1:
-            newest, *older = sorted(alike, key=attrgetter("fetched_at"), reverse=True)
-            is_quoted = assembled is not None and newest.final_url in labels
-            places = [
-                f"[{labels[newest.final_url]}]"
-                if is_quoted
-                else shown_location(newest.final_url)
-            ]
-            quoted = [page for page in older if page.final_url in labels]
-            quoted = quoted[: MOST_NAMED - 1]
-            places += [f"[{labels[page.final_url]}]" for page in quoted]
-            days = (page.fetched_at[:10] for page in (newest, *quoted))
-            dated = ", ".join(map(" ".join, zip(places, days, strict=True)))
-            more = len(older) - len(quoted)
-            dated += f" and {more} more" if more else ""
-            return f"Files of nearly the same words, by last change: {dated}."
-    return ""
-
-
-def _are_near(one: Document, other: Document) -> bool:
-    lengths = len(one.text), len(other.text)
-    if 2 * min(lengths) < max(lengths):
-        return False
-    words, others = _words_in(one), _words_in(other)
-    return len(words & others) >= NEAR_EQUAL * len(words | others)
-
-
-@kept_with_document
-def _words_in(document: Document) -> frozenset[str]:
-    """Return the words of a document; its numbers may differ from version to version."""
-    return frozenset(filter(str.isalpha, raw_words(document.text.casefold())))

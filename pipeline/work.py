@@ -11,7 +11,7 @@ work, which has batches (`models/`) or a process of its own; who may begin
 import math
 import threading
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -131,6 +131,22 @@ def traced(name: str) -> Callable[[T], T]:
     every MCP message; these hang below it, with names and durations only: a question or
     an address is the user's."""
     return TRACER.start_as_current_span(f"winnow.{name}")
+
+
+@asynccontextmanager
+async def beside(
+    function: Callable[[], Coroutine[object, object, object]],
+) -> AsyncIterator[None]:
+    """Run `function` while the context is open, and cancel it at the end."""
+    group = anyio.create_task_group()
+    # No `async with`: an error of the block is none of the group's, to be wrapped as such.
+    await group.__aenter__()
+    group.start_soon(function)
+    try:
+        yield
+    finally:
+        group.cancel_scope.cancel()
+        await group.__aexit__(None, None, None)
 
 
 @asynccontextmanager

@@ -12,6 +12,7 @@ reading a named file (`pipeline/fetch/files.py`)."""
 import hashlib
 import logging
 import operator
+import os
 import sqlite3
 import time
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
@@ -22,7 +23,6 @@ from typing import Final, Literal
 
 import anyio
 import numpy as np
-from anyio.abc import TaskGroup
 
 from cache.folder import make_folder
 from cancellation import check_cancelled
@@ -54,7 +54,7 @@ from pipeline.search.word_index import (
     WordIndex,
     remove,
 )
-from pipeline.work import alone, in_thread, time_left
+from pipeline.work import alone, beside, in_thread, time_left
 from readers.sniff import decode, looks_like_text
 
 BATCH: Final = 8
@@ -126,7 +126,7 @@ class FolderProvider:
         self._parsed: list[FileStamp] = []
         self._converting: set[FileStamp] = set()
         self._turn = anyio.Lock()
-        self._group: TaskGroup | None = None
+        self._is_indexing = False
         self._called, self._caught_up = anyio.Event(), anyio.Event()
         self._waiting = 0
         self._asked = 0.0
@@ -140,18 +140,13 @@ class FolderProvider:
         time for.
 
         The index is closed when the context ends."""
-        group = anyio.create_task_group()
-        # No `async with`: an error of the block is none of the group's, to be wrapped as such.
-        await group.__aenter__()
-        self._group = group
-        group.start_soon(self._count_on)
+        self._is_indexing = True
         try:
-            yield
-            await self._end_piece()
+            async with beside(self._count_on):
+                yield
+                await self._end_piece()
         finally:
-            self._group = None
-            group.cancel_scope.cancel()
-            await group.__aexit__(None, None, None)
+            self._is_indexing = False
             if self._index is not None:
                 self._index.close()
                 self._index = None
@@ -337,7 +332,7 @@ class FolderProvider:
         """Let files with one of `terms` in their names be counted first."""
 
         def is_named(stamp: FileStamp) -> bool:
-            name = Path(stamp.path).name.casefold()
+            name = os.path.basename(stamp.path).casefold()
             return any(term in name for term in terms)
 
         # New lists: a thread may be taking files from the old one.
@@ -385,7 +380,7 @@ class FolderProvider:
         self._waiting += 1
         try:
             with anyio.move_on_after(seconds):
-                if self._group is None:
+                if not self._is_indexing:
                     await self._count_all()
                     return
                 if self._caught_up.is_set():
@@ -543,7 +538,7 @@ class FolderProvider:
             return {}
         vectors = await embedder.embed(texts, kind="query")
         if not self._embedded:
-            self._embedded = self._group is not None
+            self._embedded = self._is_indexing
             await self._embed(words, OUTLINES)
         return await in_thread(self._opened().likeness, embedder.name, vectors)
 

@@ -42,7 +42,6 @@ from pipeline.printed import printed
 from pipeline.question.question import NOTHING, Question
 from pipeline.question.wants import Freshness, is_site
 from pipeline.raptor.tree import Tree, find_tree
-from pipeline.search.chain import Findings
 from pipeline.search.folder import FolderProvider
 from pipeline.search.listing import Passed, list_files, may_answer, not_searched
 from pipeline.search.mixed import RankedPage, RankForm, mixed_rank
@@ -60,6 +59,7 @@ from pipeline.work import (
     STEP_SHARE,
     WORKERS,
     Report,
+    beside,
     in_thread,
     no_report,
     time_left,
@@ -556,7 +556,10 @@ async def gather_pages(
     queries = [narrowed(query, order) for query in parsed.queries]
     await report(1, 10, f"searching: {queries[0].text}")
     # 2. Search: every query, the provider chain
-    findings = await _searched(queries, order, services, report)
+    async with beside(partial(_report_folder, services.folder, report)):
+        findings = await services.chain.search(
+            queries, limit=order.max_pages * HITS_PER_PAGE
+        )
     services.addresses.give(result.url for result in findings.results)
     await report(3, 10, f"{len(findings.results)} results")
     # 3. Fetch the result pages, as far as time allows
@@ -610,32 +613,14 @@ async def gather_pages(
     )
 
 
-async def _searched(
-    queries: Sequence[SearchQuery], order: Wanted, services: Services, report: Report
-) -> Findings:
-    """Ask the providers, and report meanwhile how far the folders are read."""
-
-    async def report_folder(folder: FolderProvider) -> None:
-        while True:
-            await anyio.sleep(REPORTED_SECONDS)
-            count, total = folder.progress
-            if count < total:
-                share = 2 * count / total  # of what is between this step and the next
-                await report(1 + share, 10, f"{count} of {total} files are read")
-
-    limit = order.max_pages * HITS_PER_PAGE
-    findings: Findings | Exception
-    async with anyio.create_task_group() as group:
-        if services.folder is not None:
-            group.start_soon(report_folder, services.folder)
-        try:
-            findings = await services.chain.search(queries, limit=limit)
-        except Exception as error:  # noqa: BLE001  a group would wrap it
-            findings = error
-        group.cancel_scope.cancel()
-    if isinstance(findings, Exception):
-        raise findings
-    return findings
+async def _report_folder(folder: FolderProvider | None, report: Report) -> None:
+    """Report how far the folders are read, until it is cancelled."""
+    while folder is not None:
+        await anyio.sleep(REPORTED_SECONDS)
+        count, total = folder.progress
+        if count < total:
+            share = 2 * count / total  # of what is between this step and the next
+            await report(1 + share, 10, f"{count} of {total} files are read")
 
 
 async def _parsed(question: Question, services: Services) -> ParsedRequest:
