@@ -28,7 +28,7 @@ from typing import Any, Final
 
 from readers.convert import Raw, to_page
 from readers.html.document import read_document
-from tests.support.made_files import office, run, runs
+from tests.support.made_files import by_markdown, office, runs
 
 FEW, MANY = 100, 300
 PARTS: Final = (2, 5)
@@ -399,17 +399,7 @@ def by_pandoc(form: str) -> Callable[[Known], bytes]:
     def make(known: Known) -> bytes:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / f"a.{form}"
-            run(
-                "pandoc",
-                "-s",
-                "-f",
-                "markdown",
-                "-t",
-                form,
-                "-o",
-                str(path),
-                stdin=_markdown(known),
-            )
+            by_markdown(_markdown(known), path, "-s")
             return path.read_bytes()
 
     return make

@@ -161,6 +161,12 @@ def runs(program: str) -> bool:
     return asked.returncode == 0
 
 
+def by_markdown(text: str, path: Path, *flags: str) -> None:
+    """Let pandoc write Markdown in the form that the ending of `path` says."""
+    form = path.suffix[1:]
+    run("pandoc", "-f", "markdown", "-t", form, *flags, "-o", str(path), stdin=text)
+
+
 def office(form: str, folder: Path, paths: Sequence[Path]) -> None:
     """Let LibreOffice save files in another form into a folder."""
     profile = f"-env:UserInstallation={(folder / 'profile').as_uri()}"
@@ -195,17 +201,7 @@ def by_pandoc(form: str) -> Callable[[Path], list[Made]]:
                     f"## {one.name.capitalize()}\n\n{' '.join(one.said)}\n\n" for one in chapter
                 )
             path = folder / f"{number}.{form}"
-            run(
-                "pandoc",
-                "-s",
-                "-f",
-                "markdown",
-                "-t",
-                form,
-                "-o",
-                str(path),
-                stdin=text,
-            )
+            by_markdown(text, path, "-s")
             places = [f"chapter={place // 4 + 2}" if form == "epub" else "" for place in range(24)]
             made.append(
                 Made(
@@ -237,16 +233,7 @@ def notebooks(folder: Path) -> list[Made]:
             printed = "::: {.output .stream .stdout}\n```\n" + "\n".join(one.said) + "\n```\n:::\n"
             cells.append(f"::: {{.cell .code}}\n{program}\n{printed}:::\n")
         path = folder / f"{number}.ipynb"
-        run(
-            "pandoc",
-            "-f",
-            "markdown",
-            "-t",
-            "ipynb",
-            "-o",
-            str(path),
-            stdin="\n".join(cells),
-        )
+        by_markdown("\n".join(cells), path)
         dump = run("pandoc", "-t", "plain", "--wrap=none", str(path))
         made.append(Made(path, reported, [f"cell={place}" for place in range(1, 21)], dump))
     return made
@@ -275,18 +262,7 @@ def slides(folder: Path) -> list[Made]:
                 )
             text += f"# {one.name.capitalize()}\n\n{lines}\n\n"
         path = folder / f"{number}.pptx"
-        run(
-            "pandoc",
-            "-s",
-            "-f",
-            "markdown",
-            "-t",
-            "pptx",
-            "--slide-level=1",
-            "-o",
-            str(path),
-            stdin=text,
-        )
+        by_markdown(text, path, "-s", "--slide-level=1")
         made.append(Made(path, reported, [f"slide={place}" for place in range(2, 20)], text))
     return made
 
