@@ -46,6 +46,16 @@ def _text(text: str) -> Answer:
     return lambda _body: PlainTextResponse(text, media_type="application/json")
 
 
+def _vectors_text(vector: str) -> Answer:
+    def answer(body: dict[str, object]) -> Response:
+        texts = body["input"]
+        assert isinstance(texts, list)
+        rows = [f'{{"index": {n}, "embedding": {vector}}}' for n in range(len(texts))]
+        return _text(f'{{"data": [{", ".join(rows)}]}}')(body)
+
+    return answer
+
+
 FAULTS: dict[str, tuple[str, str, Answer]] = {
     "an embedder's status 500": ("embedder", "/embeddings", _status(500)),
     "an embedder's status 401": ("embedder", "/embeddings", _status(401)),
@@ -55,6 +65,7 @@ FAULTS: dict[str, tuple[str, str, Answer]] = {
     "a vector of nulls": ("embedder", "/embeddings", _vectors(None, None)),
     "a vector of zeros": ("embedder", "/embeddings", _vectors(0.0, 0.0, 0.0)),
     "a vector over every bound": ("embedder", "/embeddings", _vectors(1e39, 1.0)),
+    "an integer over every bound": ("embedder", "/embeddings", _vectors_text(f"[1{400 * '0'}, 1]")),
     "not numbers": (
         "embedder",
         "/embeddings",

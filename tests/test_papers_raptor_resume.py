@@ -70,7 +70,8 @@ def test_a_build_that_was_killed_is_resumed_and_summarises_nothing_twice(
         first.send_signal(signal.SIGKILL)
         first.communicate()
     before = (tmp_path / "asked").read_text(encoding="utf-8").splitlines()
-    assert len(before) == stuck_at + 1
+    # Before the signal comes, each of those that ask at once may have met the same end.
+    assert stuck_at < len(before) <= stuck_at + ANSWERS_AT_ONCE
     second = started(tmp_path, -1)
     out, _ = second.communicate(timeout=100)
     assert second.returncode == 0

@@ -36,7 +36,7 @@ from models.remote.chat import (
 from models.remote.server import Endpoint, RefusedCall, RemoteModel
 from models.text import TEXTS_A_REQUEST, checked_json, instructed, printable
 
-STRANGE: Final = (KeyError, IndexError, TypeError, ValueError, AttributeError)
+STRANGE: Final = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
 """Exceptions when reading JSON of an undocumented form."""
 SCHEMA_REFUSED: Final = frozenset((400, 404, 422, 500))
 """What servers say to a `response_format` that they do not know; llama-cpp-python's own

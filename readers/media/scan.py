@@ -27,6 +27,9 @@ from readers.pdf.pdf_lines import CELL_GAP, Cell, PrintLine
 FOUND_PIXELS: Final = 1_000_000
 """That a page has at most when its lines are looked for, which takes 1.5 s; with
 2,800,000 it took 4 s and found no more."""
+LEAST_SIDE: Final = 8
+"""Pixels, below which no letter fits into an image. RapidOCR enlarges a shorter side to 30 pixels
+and the longer one with it: of a page one pixel wide that made 8 GB."""
 LEAST_CONFIDENCE: Final = 0.8
 """Mean probability of a line's letters below which it is left out. 120 lines of Latin
 print in six fonts, down to 9 points at 100 dpi under noise, had 0.88 and more (with the
@@ -50,8 +53,10 @@ def read_scan(scan: Scan, ends: float) -> Recognised:
     At `ends`, by this thread's processor time, it stops. Lines that the recogniser fails on, or finds
     empty, are not counted. If most are unsure, only sure ones are returned.
     """
-    reader = _reader()
     height, width = scan.pixels.shape[:2]
+    if min(height, width) < LEAST_SIDE:
+        return Recognised([], 0, True)
+    reader = _reader()
     share = min(1.0, math.sqrt(FOUND_PIXELS / (height * width)))
     reader.text_det.limit_side_len = round(share * max(height, width))
     boxes = reader(scan.pixels[:, :, ::-1]).boxes

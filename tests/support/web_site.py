@@ -135,7 +135,7 @@ async def serving(
         try:
             await answer(reader, writer)
         except asyncio.CancelledError:
-            pass  # the test is over
+            writer.transport.abort()  # the test is over, and the loop closes
         finally:
             tasks.discard(task)
 
