@@ -9,18 +9,19 @@ A folder has `files.jsonl`, rows of `file` with `words` (a text), `forbidden` (w
 `cells` (lists of neighbours in a row), each optional; or `ground_truth/KIND/NAME.txt`, as
 xberg-io/test_documents has them (fetched for measuring only). F1 over words, each as
 often unchanged there. Files over `LARGEST` are left out, and pictures, which need OCR.
-Not for: other programs' readings in place of truth (`bench/peers_files.py`)."""
+Not for: files that we make (`bench/documents.py`)."""
 
 import argparse
 import json
+import re
 import sys
 import time
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from bench.peers_files import words_of
 from errors import WinnowError
 from readers import read
 
@@ -49,6 +50,15 @@ _PICTURES: Final = frozenset(
     ]
 )
 
+_WORD: Final = re.compile(r"\w+")
+_LEFT_OUT: Final = re.compile(
+    r"(?:^|\|)[\s>|-]*(?:\(?(?:\d+|[a-z]|[ivx]+)[.)])+\s|\\[a-z]+(?:\{[\d.]+mu\})?|\[image\]",
+    re.MULTILINE | re.IGNORECASE,
+)
+"""Numbers of list items, also in cells, commands of TeX with the space that they ask
+for, and what pandoc writes for a picture in RTF."""
+_SCRIPT: Final = re.compile(r"(?<=\w)[\^_]+(?=\w)")
+
 
 class Known(NamedTuple):
     """A file, and what is known of it."""
@@ -67,6 +77,13 @@ class Outcome(NamedTuple):
     """-1 where it is refused."""
     wrong: tuple[str, ...]
     """Why it is refused; forbidden words that came out, cells that did not."""
+
+
+def words_of(text: str) -> Counter[str]:
+    """Return the words of a text with their number, as both sides are compared."""
+    plain = unicodedata.normalize("NFKC", text.replace("\u00ad", "").replace("-\n", ""))
+    flat = _SCRIPT.sub("", _LEFT_OUT.sub(" ", plain))
+    return Counter(word.casefold() for word in _WORD.findall(flat.replace("_", " ")))
 
 
 def known_files(folder: Path) -> Iterator[Known]:

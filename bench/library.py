@@ -1,6 +1,6 @@
 """Questions with known answers, and the documents that they are asked of.
 
-A folder holds `questions.jsonl` and `library/` (`bench/eval.py` says in which form).
+A folder holds `questions.jsonl` and `library/` (`examples/README.md` says in which form).
 Not for: other data sets."""
 
 import json

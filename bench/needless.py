@@ -5,8 +5,7 @@
 
 Needless ones, and near ones that do need a search, are in `bench/asked/needless.tsv`;
 beside them every question of the sets in `../shared/data` needs one. The bar is on
-precision: a search that was not needed costs seconds, a missing one the answer. Not
-for: a generator's own opinion (`bench/eval.py --steps parse`)."""
+precision: a search that was not needed costs seconds, a missing one the answer."""
 
 import argparse
 import json

@@ -10,8 +10,8 @@ brought and would cost.
 
 A run's folder holds `config.json`, `log.jsonl` and `first.json` (which samples its
 first steps took). It also holds figures of the model before and after the run
-(`before*.json`, `after*.json`), as `python -m bench.eval --json` and `--judge` print
-them. Not for: training (`train/`)."""
+(`before*.json`, `after*.json`), as `--judge` prints them (some rows by `bench.eval`,
+which is in the history). Not for: training (`train/`)."""
 
 import argparse
 import importlib

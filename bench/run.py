@@ -4,12 +4,14 @@ baselines of the same run.
     python -m bench run door490 asked_more --versus naive      extract_relevant, 256, 512, 1,000 and no budget
     python -m bench run library --tools research --budgets 1000,3000 --versus bm25
     python -m bench run door490 --versus naive,grow,HEAD~20    beside the server of another commit
+    python -m bench run library --tools research --set generator=llama:FILE.gguf --versus plain
+    python -m bench run FOLDER --tools fetch_and_prune_html    questions of your own (examples/README.md)
     python -m bench run library288 followups nothing-library --tools research --budgets default
     python -m bench run door490 --twins                        verdicts and confidence of questions and their twins
     python -m bench run --check                                a spread sample against the bars; exit code 1 at a miss
     python -m bench run --list                                 the sets: what was chosen on each, its licence
 
-Sets are rows of `bench/sets.py`. Tools are asked through an MCP client; gold counts where
+Sets are rows of `bench/sets.py`, or folders. Tools are asked through an MCP client; gold counts where
 the quoted words hold it. `research` searches the whole folder of a set, the others are
 given the page that answers; baselines are given that page too, and pay for no source,
 frame or heading. A share has its 95 % interval, a difference from a baseline one of its
@@ -22,11 +24,18 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections import defaultdict
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from itertools import product
 from pathlib import Path
 from statistics import median
 from typing import Final
@@ -257,6 +266,8 @@ class Baselines:
 
 
 VERSUS: Final = ("bm25", "naive", "reader", "grow")
+PLAIN: Final = "plain"
+"""The server without what `--set` gives it."""
 
 
 def chunks(text: str) -> list[str]:
@@ -326,7 +337,6 @@ async def measure(
 ) -> list[Given]:
     """Return what each tool gives to each question of a set within each budget, and what
     the baselines do."""
-    found: list[Given] = []
     async with AsyncExitStack() as stack:
         cache = Path(stack.enter_context(tempfile.TemporaryDirectory()))
         stores = open_stores(cache / "baselines", size_limit=CACHE_BYTES)
@@ -337,61 +347,54 @@ async def measure(
         baselines = Baselines(
             questions, folder, CachedEmbedder(OnnxEmbedder(), stores.embeddings)
         )
-        others = {
-            commit: await stack.enter_async_context(
-                served(
-                    questions,
-                    cache / commit,
-                    checkout=stack.enter_context(checked_out(commit)),
-                )
-            )
-            for commit in versus
-            if commit not in VERSUS
-        }
+        others = {}
+        for name in versus:
+            if name not in VERSUS:
+                commit = name if name != PLAIN else ""
+                checkout = stack.enter_context(checked_out(commit)) if commit else ""
+                server = served(questions, cache / name, checkout=checkout)
+                others[name] = await stack.enter_async_context(server)
         sessions: dict[tuple[str, int, str], str] = {}
-        for question in questions.asked:
-            for tool in tools:
-                if tool != "research" and not question.page:
-                    continue
-                for budget in budgets:
-                    if 0 < budget < LEAST.get(tool, 0):
-                        continue
-                    source = None if tool == "research" else folder / question.page
-                    session = sessions.get((tool, budget, question.after), "")
-                    answer = await ask(
-                        client, tool, question.text, source, budget, session
-                    )
-                    sessions[tool, budget, question.id] = answer.session
-                    tokens = count_tokens(answer.text)
-                    beside = {
-                        name: questions.hit(
-                            question, await way(question, budget or tokens)
-                        )
-                        for name, way in baselines.named().items()
-                        if name in versus
-                    }
-                    for commit, (other, place) in others.items():
-                        at = None if source is None else place / question.page
-                        given = await ask(other, tool, question.text, at, budget)
-                        beside[commit] = questions.hit(question, given.quoted)
-                    found.append(
-                        Given(
-                            set=questions.name,
-                            id=question.id,
-                            kind=question.kind,
-                            half=question.half,
-                            tool=tool,
-                            budget=budget,
-                            answerable=bool(question.gold),
-                            shown=questions.hit(question, answer.quoted),
-                            verdict=answer.verdict,
-                            confidence=answer.confidence,
-                            tokens=tokens,
-                            quoted_tokens=count_tokens(answer.quoted),
-                            beside=beside,
-                        )
-                    )
-    return found
+        given: list[Given] = []
+        for question, tool, budget in product(questions.asked, tools, budgets):
+            is_of_page = tool != "research"
+            if (is_of_page and not question.page) or 0 < budget < LEAST.get(tool, 0):
+                continue
+            source = folder / question.page if is_of_page else None
+            session = sessions.get((tool, budget, question.after), "")
+            answer = await ask(client, tool, question.text, source, budget, session)
+            sessions[tool, budget, question.id] = answer.session
+            row = judged(questions, question, tool, budget, answer)
+            for name, way in baselines.named().items():
+                if name in versus:
+                    text = await way(question, budget or row.tokens)
+                    row.beside[name] = questions.hit(question, text)
+            for name, (other, files) in others.items():
+                source = files / question.page if is_of_page else None
+                answer = await ask(other, tool, question.text, source, budget)
+                row.beside[name] = questions.hit(question, answer.quoted)
+            given.append(row)
+    return given
+
+
+def judged(
+    questions: QuestionSet, question: Asked, tool: str, budget: int, answer: Answer
+) -> Given:
+    """Return what an answer shows of what its question needs."""
+    return Given(
+        set=questions.name,
+        id=question.id,
+        kind=question.kind,
+        half=question.half,
+        tool=tool,
+        budget=budget,
+        answerable=bool(question.gold),
+        shown=questions.hit(question, answer.quoted),
+        verdict=answer.verdict,
+        confidence=answer.confidence,
+        tokens=count_tokens(answer.text),
+        quoted_tokens=count_tokens(answer.quoted),
+    )
 
 
 class checked_out:
@@ -435,6 +438,10 @@ def wide(values: Iterable[bool]) -> str:
     return f"{p:.2f} ({middle - half:.2f} to {middle + half:.2f})"
 
 
+Line = tuple[str, Sequence[Given], Callable[[Sequence[Given]], str]]
+"""A label, answers, and what a cell says of those within one budget."""
+
+
 def _beside(name: str, rows: Sequence[Given]) -> str:
     return wide(row.beside[name] for row in rows)
 
@@ -451,55 +458,60 @@ def table(found: Sequence[Given], by: str = "") -> list[str]:
     its baselines, and the differences; `by` `kind` or `half` adds the shares of these."""
     budgets = sorted({row.budget for row in found}, key=lambda budget: budget or 10**9)
     heads = [f"{budget:,} tokens" if budget else "no budget" for budget in budgets]
-    groups: dict[tuple[str, str, str], list[Given]] = defaultdict(list)
-    for row in found:
-        for part in {"", getattr(row, by) if by else ""}:
-            groups[row.set, row.tool, part].append(row)
     lines = [f"| | {' | '.join(heads)} |", "|---" * (len(heads) + 1) + "|"]
-
-    def line(
-        name: str, rows: Sequence[Given], cell: Callable[[list[Given]], str]
-    ) -> None:
+    for label, rows, cell in _lines(found, by):
         cells = [
             cell([row for row in rows if row.budget == budget]) for budget in budgets
         ]
-        if set(cells) != {""}:
-            lines.append(f"| {name} | {' | '.join(cells)} |")
-
-    sets = list(dict.fromkeys(row.set for row in found))
-    order = sorted(groups, key=lambda key: (sets.index(key[0]), *key[1:]))
-    for name, tool, part in order:
-        group = groups[name, tool, part]
-        label = f"{name}, {part}" if part else f"{name}, {tool}"
-        answered = [row for row in group if row.answerable]
-        nothing = [row for row in group if not row.answerable]
-        others = sorted({key for row in answered for key in row.beside})
-        if answered:
-            n = len({row.id for row in answered})
-            line(
-                f"{label}, n {n}",
-                answered,
-                lambda rows: wide(row.shown for row in rows),
-            )
-        for other in others:
-            line(
-                f"— {', '.join(filter(None, (other, part)))}",
-                answered,
-                partial(_beside, other),
-            )
-        if answered and not part:
-            for other in others:
-                line(f"— more than {other}", answered, partial(difference, other))
-            line("— verdict answered / unsure / none", answered, verdicts)
-            line(
-                "— tokens, median",
-                answered,
-                lambda rows: f"{median(row.tokens for row in rows):.0f}",
-            )
-        if nothing:
-            n = len({row.id for row in nothing})
-            line(f"{label}: nothing answers, n {n}", nothing, verdicts)
+        if any(cells):
+            lines.append(f"| {label} | {' | '.join(cells)} |")
     return lines
+
+
+def _lines(found: Sequence[Given], by: str) -> Iterator[Line]:
+    """Yield the lines of each set and tool, then those of its parts."""
+    groups: dict[tuple[str, str], dict[str, list[Given]]] = {}
+    for row in found:
+        parts = groups.setdefault((row.set, row.tool), {"": []})
+        parts[""].append(row)
+        if by:
+            parts.setdefault(getattr(row, by), []).append(row)
+    for (name, tool), parts in groups.items():
+        for part, rows in sorted(parts.items()):
+            label = f"{name}, {part or tool}"
+            answerable = [row for row in rows if row.answerable]
+            nothing = [row for row in rows if not row.answerable]
+            if answerable:
+                yield f"{label}, n {_count(answerable)}", answerable, _shown
+                yield from _compared(answerable, part)
+            if nothing:
+                n = _count(nothing)
+                yield f"{label}: nothing answers, n {n}", nothing, verdicts
+
+
+def _compared(rows: Sequence[Given], part: str) -> Iterator[Line]:
+    """Yield what baselines show; of a whole set also how much less, and verdicts."""
+    names = sorted({name for row in rows for name in row.beside})
+    for name in names:
+        yield f"— {', '.join(filter(None, (name, part)))}", rows, partial(_beside, name)
+    if part:
+        return
+    for name in names:
+        yield f"— more than {name}", rows, partial(difference, name)
+    yield "— verdict answered / unsure / none", rows, verdicts
+    yield "— tokens, median", rows, _tokens
+
+
+def _count(rows: Iterable[Given]) -> int:
+    return len({row.id for row in rows})
+
+
+def _shown(rows: Sequence[Given]) -> str:
+    return wide(row.shown for row in rows)
+
+
+def _tokens(rows: Sequence[Given]) -> str:
+    return f"{median(row.tokens for row in rows):.0f}"
 
 
 def verdicts(rows: Sequence[Given]) -> str:
@@ -596,9 +608,12 @@ async def run(wanted: argparse.Namespace) -> int:
         if wanted.twins:
             print(*await twins(questions, tools[0]), sep="\n", flush=True)
             continue
-        found += await measure(questions, tools, budgets, versus)
+        settings = dict(pair.split("=", 1) for pair in wanted.set)
+        found += await measure(questions, tools, budgets, versus, **settings)
     if found:
         print(*table(found, wanted.by), sep="\n")
+    elif not wanted.twins:
+        raise SystemExit(f"no question of {wanted.sets} names the page that answers")
     if wanted.out:
         with wanted.out.open("a", encoding="utf-8") as file:
             file.writelines(json.dumps(asdict(row)) + "\n" for row in found)
@@ -618,13 +633,16 @@ def main(words: Sequence[str] | None = None) -> int:
         description=__doc__,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("sets", nargs="*", metavar="SET", choices=[*SETS, []])
+    parser.add_argument("sets", nargs="*", metavar="SET", help="or a folder")
     parser.add_argument(
         "--tools", default="extract_relevant", help=f"of {', '.join(TOOLS)}"
     )
     parser.add_argument("--budgets", default="256,512,1000,default")
     parser.add_argument(
-        "--versus", default="", help=f"of {', '.join(VERSUS)}, or a commit"
+        "--versus", default="", help=f"of {', '.join(VERSUS)}, {PLAIN}, or a commit"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help="a setting"
     )
     parser.add_argument(
         "--limit", type=int, default=0, help="questions of each set, evenly spread"

@@ -70,9 +70,9 @@ class QuestionSet:
 
 
 def read_set(name: str, limit: int = 0) -> QuestionSet:
-    """Return a set with all its files, and `limit` of its questions evenly spread (0:
-    all)."""
-    questions = SETS[name].read()
+    """Return a set, or a folder's questions, with all its files, and `limit` of its
+    questions evenly spread (0: all)."""
+    questions = SETS[name].read() if name in SETS else _folder(Path(name))
     count = len(questions.asked)
     if not 0 < limit < count:
         return questions
@@ -160,26 +160,35 @@ def _asked(name: str, path: Path) -> QuestionSet:
 
 
 def _library(parts: Sequence[str]) -> QuestionSet:
-    """The sample library's questions of some splits."""
+    """The sample library's questions of some splits, asked over all of it."""
+    questions = _folder(ROOT / "examples")
+    asked = [replace(one, page="") for one in questions.asked if one.half in parts]
+    return replace(questions, name="library", asked=asked)
+
+
+def _folder(folder: Path) -> QuestionSet:
+    """Questions of `questions.jsonl` over `library/`; one that names a single page can
+    be asked of that."""
     asked = [
         Asked(
-            row["id"],
-            row["kind"],
+            row.get("id", str(number)),
+            row.get("kind", ""),
             row["question"],
             tuple(map(tuple, row["answers"])),
-            half=row["split"],
+            row["pages"][0] if len(row.get("pages", ())) == 1 else "",
+            half=row.get("split", ""),
         )
-        for row in rows_of(ROOT / "examples" / "questions.jsonl")
-        if row["split"] in parts
+        for number, row in enumerate(rows_of(folder / "questions.jsonl"), 1)
     ]
-    return QuestionSet("library", asked, folder_files("library"), _contained)
+    paths = sorted((folder / "library").iterdir())
+    files = {path.name: path.read_bytes() for path in paths if path.is_file()}
+    return QuestionSet(folder.name, asked, files, _contained)
 
 
 def folder_files(name: str) -> dict[str, bytes]:
     """Return the files of a folder that is asked over, by their names below it."""
     if name == "library":
-        paths = sorted((ROOT / "examples" / "library").iterdir())
-        return {path.name: path.read_bytes() for path in paths}
+        return _folder(ROOT / "examples").files
     if name.startswith("notes-"):
         return {row["file"]: row["text"].encode() for row in notes(name)}
     if name == "library288":

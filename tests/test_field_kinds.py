@@ -1,5 +1,5 @@
-"""Inputs of our own, two at least of each kind that failed in the field (`bench/field.py` has those
-of others), asked through the tools.
+"""Inputs of our own, two at least of each kind that failed in the field, asked through the
+tools.
 
 Of each kind the inputs differ in tags, headers, names and order. Not for: what one part does in
 full, which the tests of that part hold.

@@ -5,6 +5,7 @@ Floors are what was measured less the worth of one question, so that a change wh
 seen. The library's test split is left to `python -m bench run library_test`.
 """
 
+import json
 from pathlib import Path
 from typing import Final
 
@@ -69,3 +70,24 @@ async def test_with_no_budget_named_the_first_call_answers_in_few_tokens(shared:
     found = await by_words(10, [0], "html_qa")
     assert share(row.shown for row in found) >= UNNAMED[0]
     assert sum(row.tokens for row in found) / len(found) <= UNNAMED[1]
+
+
+async def test_a_folder_of_ones_own_is_asked_of_the_server_without_its_settings_too(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "library").mkdir()
+    (tmp_path / "library" / "boats.md").write_text("The boat Curlew sails at dawn.", "utf-8")
+    (tmp_path / "library" / "taxes.md").write_text("The tax of Brindle is nine crowns.", "utf-8")
+    rows = (
+        {"question": "When does the Curlew sail?", "answers": [["At dawn"]], "pages": ["boats.md"]},
+        {"question": "What is the tax?", "answers": [["ten crowns"]], "pages": ["taxes.md"]},
+        {"question": "Who paints?", "answers": []},
+    )
+    lines = "".join(json.dumps(row) + "\n" for row in rows)
+    (tmp_path / "questions.jsonl").write_text(lines, encoding="utf-8")
+    bare = {"embedder": "none", "reader": "none"}
+    found = await measure(read_set(str(tmp_path)), ["extract_relevant"], [256], ["plain"], **bare)
+    assert [(row.id, row.shown, row.beside) for row in found] == [
+        ("1", True, {"plain": True}),
+        ("2", False, {"plain": False}),
+    ]

@@ -136,7 +136,7 @@ def path_samples(
 
 def write_library(folder: Path, split: Split, most: int = 0) -> int:
     """Write the pages of a split, at most so many and evenly spread (0: all), and the
-    questions on them as `python -m bench.eval` takes them; return how many questions.
+    questions on them as `python -m bench run FOLDER` takes them; return how many questions.
 
     Only those whose gold texts are verbatim on their page: others could be kept and not
     be found. A twin, which is asked almost alike and not answered by the page, follows

@@ -86,8 +86,7 @@ falls."""
 LIFTED: Final = 2
 """Rows that a model may raise. Of 60 development questions 256 tokens hold the answer
 of .850 by rules; with an oracle that names the right lines .917, .933, .950 for one,
-two and all of them, with lines named at random .852, .848, .833 (`python -m bench.eval
---mimic noise`)."""
+two and all of them, with lines named at random .852, .848, .833."""
 NEAR_SENTENCES: Final = 3
 """Best sentences of the gate, one of which the model must name to turn `unsure` into
 `answered`."""

@@ -137,8 +137,8 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
     known = _words(question.text)
     entities = _with_names(rules.entities, said["entities"], question.text)
     # A freshness found by rule is surer than a guess. A guess narrows all queries but the raw
-    # request: SmolLM2-135M narrowed 7 of 8 requests that name no time (`bench.eval --steps
-    # parse`), and what is filtered out is lost.
+    # request: SmolLM2-135M narrowed 7 of 8 requests that name no time (`bench.eval`,
+    # in the history), and what is filtered out is lost.
     freshness = first.freshness if first.freshness != "any" else said["freshness"]
     held = _Held(question, rules)
     queries = [
@@ -249,8 +249,7 @@ class _Held:
         where it has none.
 
         Of 58 test questions queries of four words drawn at random cost .05 of the pages
-        that answer, by the places that they take (`python -m bench.eval --mimic
-        noise`)."""
+        that answer, by the places that they take."""
         own = [self._terms([name], self._spoken) for name in entities]
         said = self._terms([text], self._spoken)
         return not any(own) or any(said & terms for terms in own)
