@@ -1,23 +1,14 @@
 """Office and PDF files whose words are all known: which of them are read, said to be
 unread, or lost in silence.
 
-    python -m bench.documents                100 files, a line for each form and program
-    python -m bench.documents --check        300 files; exit code 1 where a word is lost in silence or a number altered
-    python -m bench.documents --misses       and which words of which files
-
 python-docx, openpyxl, python-pptx, ReportLab, FPDF, pandoc write files from a few
-random parts each (tables, notes, comments, charts, fields, merged cells …), LibreOffice
-saves some of them once more. Each word is made of syllables and is in its file once;
-what is hidden must not come out. Not for: where words are, or questions about them
-(`tests/test_read_formats.py`)."""
+random parts each (tables, notes, comments, charts, fields, merged cells …). Each word is
+made of syllables and is in its file once; what is hidden must not come out. Not for:
+where words are, or questions about them (`tests/test_read_formats.py`)."""
 
-import argparse
 import io
 import re
-import sys
 import tempfile
-import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -28,18 +19,10 @@ from typing import Any, Final
 
 from readers.convert import Raw, to_page
 from readers.html.document import read_document
-from tests.support.made_files import by_markdown, office, runs
+from tests.support.made_files import by_markdown, runs
 
-FEW, MANY = 100, 300
 PARTS: Final = (2, 5)
 """Fewest and most random parts of a file."""
-SAVED_AGAIN: Final = 4
-"""Of so many files one is saved again by LibreOffice, where that runs."""
-_SAVED_AS: Final = (
-    ("docx", "docx"), ("docx", "odt"), ("docx", "rtf"), ("xlsx", "xlsx"), ("xlsx", "ods"), ("xlsx", "fods"),
-    ("pptx", "pptx"), ("pptx", "odp"),
-)  # fmt: skip
-"""Forms of files, and those in which LibreOffice saves them."""
 _SYLLABLES: Final = (
     "ba be bo da de do fa fe ga go ka ke ko la le lo ma me mo na ne no pa pe po "
     "ra re ro sa se so ta to va ve vo"
@@ -100,14 +83,10 @@ class Outcome:
     sample: Sample
     lost: tuple[str, ...]
     """Words neither in the text nor said to be unread."""
-    said: tuple[str, ...]
-    """Words that are not in the text of a file of which something is said to be
-    unread."""
     altered: tuple[str, ...]
     """Numbers that are not in the text."""
     shown: tuple[str, ...]
     """Hidden words in the text."""
-    seconds: float
 
 
 # Word
@@ -439,95 +418,17 @@ def samples(count: int) -> Iterator[Sample]:
         yield Sample(f"{number}.{form}", body, known, by)
 
 
-def saved_again(given: list[Sample]) -> Iterator[Sample]:
-    """Yield files as LibreOffice saves them; nothing where that does not run."""
-    if not runs("soffice"):
-        return
-    with tempfile.TemporaryDirectory() as folder:
-        for form, other in _SAVED_AS:
-            own = [one for one in given if one.name.endswith(form)][::SAVED_AGAIN]
-            source, target = Path(folder) / form, Path(folder) / f"{form}-{other}"
-            for path in (source, target):
-                path.mkdir(exist_ok=True)
-            for one in own:
-                (source / one.name).write_bytes(one.body)
-            office(other, target, [source / one.name for one in own])
-            for one in own:
-                saved = target / f"{Path(one.name).stem}.{other}"
-                if saved.exists():
-                    yield Sample(
-                        saved.name,
-                        saved.read_bytes(),
-                        one.known,
-                        f"LibreOffice, {other}",
-                    )
-
-
 def outcome(sample: Sample) -> Outcome:
     """Read a file and compare its text with what was put in."""
-    began = time.process_time()
     page = to_page(Raw(sample.body, sample.name, sample.name, name=sample.name))
-    seconds = time.process_time() - began
     text = read_document(page).text
     found = set(_WORD.findall(text))
     missing = tuple(word for word in sample.known.words if word not in found)
     altered = tuple(number for number in sample.known.numbers if number not in text)
     shown = tuple(word for word in sample.known.hidden if word in found)
-    said = bool(page.unread)
     return Outcome(
         sample,
-        () if said else missing,
-        missing if said else (),
+        () if page.unread else missing,
         altered,
         shown,
-        seconds,
     )
-
-
-def check(count: int, *, misses: bool = False) -> tuple[list[str], list[Outcome]]:
-    """Return a line for each program, and what was not read whole."""
-    made = list(samples(count))
-    outcomes = [outcome(one) for one in (*made, *saved_again(made))]
-    lines = []
-    for by, files in Counter(one.sample.by for one in outcomes).items():
-        own = [one for one in outcomes if one.sample.by == by]
-        sums = {
-            name: sum(len(getattr(one, name)) for one in own)
-            for name in ("lost", "said", "altered", "shown")
-        }
-        words = sum(len(one.sample.known.words) for one in own)
-        spent = 1000 * sum(one.seconds for one in own) / files
-        lines.append(
-            f"{by:14} {files:4} files {words:6} words  {sums}  {spent:.1f} ms a file"
-        )
-    bad = [one for one in outcomes if one.lost or one.altered or one.shown]
-    if misses:
-        lines += [
-            f"{one.sample.by} {one.sample.name}: lost {one.lost} altered {one.altered} shown "
-            f"{one.shown}"
-            for one in bad
-        ]
-    return lines, bad
-
-
-def main() -> int:
-    """Run the command."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument(
-        "--check",
-        action="store_true",
-        help="300 files; exit code 1 where one is not read whole",
-    )
-    parser.add_argument("--misses", action="store_true", help="print what was not read")
-    options = parser.parse_args()
-    for by in lacking():
-        print(f"not installed: {by}")
-    lines, bad = check(MANY if options.check else FEW, misses=options.misses)
-    print("\n".join(lines))
-    return int(bool(bad) and options.check)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,8 +1,6 @@
 """Questions on real pages, and whether what was kept of a page answers them: what
 `bench/run.py` and others measure with.
 
-    PYTHONPATH=. python -m bench.html_questions        how many questions there are, and how many are held aside
-
 Data: ../shared/data/pages and ../shared/data/html_qa, all of them development data. The
 pages whose name's MD5 ends in 6..9 (last decimal digit) are held aside: nothing was
 tuned on their questions."""
@@ -11,7 +9,6 @@ import gzip
 import hashlib
 import json
 import re
-from collections import Counter
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -113,14 +110,3 @@ def folded(text: str) -> str:
     """Return words and signs in lower case, one blank between them; an en dash is a
     hyphen."""
     return " ".join(_SIGN.findall(text.lower().replace("–", "-")))
-
-
-if __name__ == "__main__":
-    if DATA.is_dir():
-        found = questions()
-        print(
-            f"{len(found)} questions, {sum(q.held for q in found)} held aside; "
-            f"{dict(Counter(q.set for q in found))}"
-        )
-    else:
-        print("not measured: ../shared/data is not beside this checkout")

@@ -20,14 +20,21 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from itertools import count
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
-from bench.loopback import listening
-from bench.mcp_served import ABOUT, LIBRARY, ROOT, Served, served, tree
+from bench.loopback import Answer, searched, serving
+from bench.mcp_served import (
+    LIBRARY,
+    ROOT,
+    Served,
+    answer_of,
+    send,
+    served,
+    tree,
+)
 
 CALLERS: Final = (1, 2, 4, 16, 64)
 SECONDS: Final = 25.0
@@ -52,14 +59,13 @@ QUIET: Final = 3.0
 """Seconds without a call before memory is read: the server collects garbage at quiet
 moments."""
 PAUSE: Final = 0.3
-GIVE_UP: Final = SECONDS + 20
 CORES: Final = os.cpu_count() or 1
 ENGINE_HITS: Final = 10
 
-Answer = dict[str, Any]
-Ask = Callable[[int, str, dict[str, Any]], Answer | None]
+Json = dict[str, Any]
+Ask = Callable[[int, str, Json], Json | None]
 """By caller, tool and arguments; None, or no `result`, when nothing came before
-`GIVE_UP`."""
+`bench.mcp_served.WITHIN`."""
 
 
 @dataclass(slots=True)
@@ -286,9 +292,9 @@ def _phase(
     return phase
 
 
-def how(answer: Answer | None) -> tuple[str, float]:
+def how(answer: Json | None) -> tuple[str, float]:
     """Return how a call ended, and the seconds until its caller should come again."""
-    result: dict[str, Any] = (answer or {}).get("result", {})
+    result: Json = (answer or {}).get("result", {})
     data = (result.get("_meta") or {}).get("winnow/result") or {}
     if result.get("isError"):
         return (
@@ -340,7 +346,7 @@ def over_http(server: Served) -> Ask:
                 raise
             time.sleep(0.05)
 
-    def ask(caller: int, tool: str, arguments: dict[str, Any]) -> Answer | None:
+    def ask(caller: int, tool: str, arguments: Json) -> Json | None:
         try:
             return _post(
                 server, caller, "tools/call", {"name": tool, "arguments": arguments}
@@ -351,82 +357,24 @@ def over_http(server: Served) -> Ask:
     return ask
 
 
-def _post(server: Served, caller: int, method: str, params: dict[str, Any]) -> Answer:
-    headers = {
-        "Accept": "application/json, text/event-stream",
-        "Content-Type": "application/json",
-        "MCP-Protocol-Version": "2026-07-28",
-        "Mcp-Method": method,
-        "Authorization": f"Bearer {token(caller)}",
-    }
-    if "name" in params:
-        headers["Mcp-Name"] = params["name"]
-    connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=GIVE_UP)
-    message = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": method,
-        "params": {**params, "_meta": ABOUT},
-    }
-    connection.request("POST", "/mcp", json.dumps(message), headers)
-    body = connection.getresponse().read().decode()
-    connection.close()
-    lines = [
-        line.removeprefix("data:").strip()
-        for line in body.splitlines()
-        if line.startswith("data:")
-    ]
-    found: Answer = json.loads(lines[-1] if lines else body)
-    return found
+def _post(server: Served, caller: int, method: str, params: Json) -> Json:
+    known = {"Authorization": f"Bearer {token(caller)}"}
+    return answer_of(server, send(server, 1, method, params, known), 1)
 
 
 @contextmanager
 def _site() -> Iterator[int]:
-    """Serve the library on loopback, and a search engine in front of it as SearXNG
-    would; yields the port."""
-    files = [path for path in sorted(LIBRARY.iterdir()) if path.suffix == ".html"]
-    pages = {path.name: path.read_bytes() for path in files}
-    words = {
-        name: set(body.decode("utf-8", "replace").lower().split())
-        for name, body in pages.items()
-    }
+    """Serve the library on loopback, and a search engine in front of it; yields the port."""
+    pages = {f"/{path.name}": path.read_bytes() for path in LIBRARY.glob("*.html")}
 
-    def hits(query: str) -> bytes:
-        asked = set(query.lower().split())
-        best = sorted(pages, key=lambda name: (-len(asked & words[name]), name))[
-            :ENGINE_HITS
-        ]
-        rows = [
-            {"title": name, "url": f"http://127.0.0.1:{port}/{name}", "content": query}
-            for name in best
-        ]
-        return json.dumps(
-            {"query": query, "results": rows, "unresponsive_engines": []}
-        ).encode()
+    def answer(path: str) -> Answer:
+        parts = urlsplit(path)
+        if parts.path != "/search":
+            return Answer(pages.get(parts.path, b""))
+        query = parse_qs(parts.query).get("q", [""])[0]
+        return searched(pages, f"http://127.0.0.1:{port}", query, ENGINE_HITS)
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            searched = parts.path == "/search"
-            name = parts.path.lstrip("/")
-            body = (
-                hits(parse_qs(parts.query).get("q", [""])[0])
-                if searched
-                else pages.get(name, b"not here")
-            )
-            self.send_response(200 if searched or name in pages else 404)
-            self.send_header(
-                "Content-Type",
-                "application/json" if searched else "text/html; charset=utf-8",
-            )
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    with listening(Handler) as port:
+    with serving(answer) as port:
         yield port
 
 

@@ -1,5 +1,7 @@
-"""Web servers on loopback whose answers a benchmark decides."""
+"""Web servers on loopback whose answers a benchmark decides, and a search engine over
+their pages."""
 
+import json
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +17,23 @@ class Answer(NamedTuple):
     body: bytes
     kind: str = HTML
     headers: Mapping[str, str] = {}
+
+
+def searched(
+    pages: Mapping[str, bytes], address: str, query: str, count: int
+) -> Answer:
+    """Return the pages, by path, that share most words with a query, as SearXNG lists them."""
+    words = set(query.lower().replace("?", "").split())
+    shared = {
+        path: len(words & set(body.decode("utf-8", "replace").lower().split()))
+        for path, body in pages.items()
+    }
+    nearest = sorted(shared, key=lambda path: (-shared[path], path))[:count]
+    rows = [
+        {"title": path, "url": address + path, "content": query} for path in nearest
+    ]
+    listed = {"query": query, "results": rows, "unresponsive_engines": []}
+    return Answer(json.dumps(listed).encode(), "application/json")
 
 
 @contextmanager

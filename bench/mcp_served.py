@@ -12,7 +12,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -120,10 +120,14 @@ def ask(
 
 
 def send(
-    server: Served, number: int, method: str, params: dict[str, Any]
+    server: Served,
+    number: int,
+    method: str,
+    params: dict[str, Any],
+    more: Mapping[str, str] = {},
 ) -> http.client.HTTPConnection | None:
     """Send a request; returns the connection that the answer comes on, None on
-    stdio."""
+    stdio. `more` are headers."""
     given = {**params, "_meta": ABOUT} if server.modern else params
     message = {"jsonrpc": "2.0", "id": number, "method": method, "params": given}
     if not server.port:
@@ -133,7 +137,7 @@ def send(
         "Accept": "application/json, text/event-stream",
         "Content-Type": "application/json",
     }
-    headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method}
+    headers |= {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": method, **more}
     if "name" in params:
         headers["Mcp-Name"] = params["name"]
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=WITHIN)

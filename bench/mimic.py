@@ -3,10 +3,8 @@ a better model, and what it may lose by a worse one.
 
 It knows the questions of a folder (`bench/library.py`) with the facts that answer them, and uses
 llama-server's calls: chats under a schema, tokens (its own: characters), and lists of likely tokens,
-by which options are weighed and paths scored. `oracle` is right in every step; `small` is an oracle
-that errs at the rates of `SMALL`, which are those that makers and papers report of models of 4
-billion parameters; `noise` answers in form and at random. Each answer is drawn by the question alone,
-so that a run that is gone on with ends as one that was not. Not for: what real models do.
+by which options are weighed and paths scored. `oracle` is right in every step; `noise` answers in
+form and at random, drawn by the question alone. Not for: what real models do.
 """
 
 import json
@@ -14,7 +12,6 @@ import random
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -27,8 +24,8 @@ from pipeline.reading.bm25 import BM25
 from pipeline.text.words import index_terms
 from tests.support.model_server import model_server
 
-Worth = Literal["oracle", "small", "noise"]
-WORTHS: Final[tuple[Worth, ...]] = ("oracle", "small", "noise")
+Worth = Literal["oracle", "noise"]
+WORTHS: Final[tuple[Worth, ...]] = ("oracle", "noise")
 CONTEXT: Final = 400_000
 """Tokens, each a character: 100,000 of a real tokenizer."""
 LISTED: Final = "".join(chr(code) for code in range(9, 127))
@@ -36,26 +33,6 @@ LISTED: Final = "".join(chr(code) for code in range(9, 127))
 LIKELY: Final = -0.02
 UNLIKELY: Final = -6.0
 """Log-probabilities of a token that leads to what is right, and of one that does not."""
-
-
-@dataclass(frozen=True, slots=True)
-class Errors:
-    """Shares of the questions on which a model errs, step by step."""
-
-    query: float
-    """Its search query is of other words of the request than the best ones."""
-    line: float
-    """A line that answers is missed, or one that does not is named."""
-    none: float
-    """It finds nothing where something answers, or something where nothing does."""
-    fact: float
-    """A fact is missing in its answer, or a number in it is wrong."""
-    branch: float
-    """It takes a wrong branch of the paths of blocks."""
-
-
-RIGHT: Final = Errors(0, 0, 0, 0, 0)
-SMALL: Final = Errors(query=0.2, line=0.15, none=0.2, fact=0.15, branch=0.2)
 
 
 @contextmanager
@@ -80,7 +57,6 @@ class Mind:
     def __init__(self, library: Library, worth: Worth) -> None:
         self._library = library
         self._worth = worth
-        self._errors = SMALL if worth == "small" else RIGHT
         self._known = sorted(library.asked, key=lambda one: -len(one.question))
         self._steps: Mapping[
             str, Callable[[str, MeasuredQuestion, random.Random], object]
@@ -123,10 +99,10 @@ class Mind:
         """List the next characters, the right ones first."""
         text = "".join(map(chr, body["prompt"]))
         chance = random.Random(f"{self._asked(text).question} {text[-40:]}")
-        wanted = self._next(text, chance)
-        if self._worth == "noise" or chance.random() < self._errors.branch:
+        if self._worth == "noise":
             shares = {sign: chance.uniform(UNLIKELY, LIKELY) for sign in LISTED}
         else:
+            wanted = self._next(text)
             shares = {sign: LIKELY if sign in wanted else UNLIKELY for sign in LISTED}
         rows = [
             {"id": ord(sign), "token": sign, "logprob": share}
@@ -149,10 +125,11 @@ class Mind:
     ) -> object:
         """Return one query: the words of the request that find the pages that answer it."""
         words = list(dict.fromkeys(re.findall(r"\w[\w.'-]*", asked.question)))
-        if self._worth == "noise" or chance.random() < self._errors.query:
-            chosen = chance.sample(words, min(4, len(words)))
-        else:
-            chosen = self._best_words(asked, words)
+        chosen = (
+            chance.sample(words, min(4, len(words)))
+            if self._worth == "noise"
+            else self._best_words(asked, words)
+        )
         queries = [{"text": " ".join(chosen), "language": "en"}]
         fresh = chance.choice(["any", "month"]) if self._worth == "noise" else "any"
         search = self._worth != "noise" or chance.random() < 0.5
@@ -169,11 +146,7 @@ class Mind:
         chance = random.Random(f"{asked.question} short")
         if self._worth == "noise":
             return " ".join(chance.sample(prompt.split(), 4))
-        facts = [
-            wordings[0]
-            for wordings in asked.answers
-            if chance.random() >= self._errors.fact
-        ]
+        facts = [wordings[0] for wordings in asked.answers]
         return ", ".join(facts) or "None"
 
     def _best_words(self, asked: MeasuredQuestion, words: Sequence[str]) -> list[str]:
@@ -210,13 +183,8 @@ class Mind:
             return {
                 "lines": sorted(chance.sample(sorted(lines), min(most, len(lines))))
             }
-        right = {number for number, text in lines.items() if _holds(asked, text)}
-        if chance.random() < self._errors.none:
-            right = set() if right else set(sorted(lines)[:1])
-        flipped = {number for number in right if chance.random() < self._errors.line}
-        wrong = [number for number in lines if number not in right]
-        added = chance.sample(wrong, min(1, len(wrong))) if flipped else []
-        return {"lines": sorted((right - flipped) | {*added})}
+        holding = (number for number, text in lines.items() if _holds(asked, text))
+        return {"lines": sorted(holding)}
 
     def _answered(
         self, prompt: str, asked: MeasuredQuestion, chance: random.Random
@@ -231,8 +199,6 @@ class Mind:
             return {"sentences": [{"passages": [label], "sentence": said}]}
         sentences: dict[str, str] = {}
         for fact in asked.answers:
-            if chance.random() < self._errors.fact:
-                continue
             one = MeasuredQuestion("", (fact,), ())
             label = next(
                 (label for label, text in passages.items() if one.is_in(text)), ""
@@ -248,13 +214,12 @@ class Mind:
         ]
         return {"sentences": rows[:3]}
 
-    def _next(self, text: str, chance: random.Random) -> frozenset[str]:
+    def _next(self, text: str) -> frozenset[str]:
         """Return the characters that lead on to what is right."""
         if "Go through the lines." in text:
             line = text.rpartition("\n")[2].rpartition("if it does not.")[2]
             right = _holds(self._asked(text), line.rpartition(" -> ")[0])
-            flipped = chance.random() < self._errors.line
-            return frozenset("Y" if right != flipped else "N")
+            return frozenset("Y" if right else "N")
         html, _, rest = text.partition("```\n**Question**: **")
         begun = rest.rpartition("Some key information...")[2]
         gold = _gold_paths(html.partition("```")[2], self._asked(rest))

