@@ -99,7 +99,7 @@ def doctor(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
 
 def public_report(settings: Settings, checks: Sequence[Check]) -> list[str]:
     """Return lines for an issue that anybody reads: versions, extras, names of settings
-    that are not the default, and which parts work; nothing that a person named."""
+    that are not the default, and which parts fail; nothing that a person named."""
     usual = read_settings({}, {})
     names = [setting.name for setting in SETTINGS_TABLE]
     public = PUBLIC_NAMES | {f"setting {name}" for name in names}
@@ -112,7 +112,7 @@ def public_report(settings: Settings, checks: Sequence[Check]) -> list[str]:
         f"extras: {', '.join(filterfalse(lacking, PACKAGES)) or 'none'}",
         f"settings: {', '.join(changed) or 'none'}",
         *(
-            f"{'works' if check.healthy else 'fails'}: "
+            f"{'ok' if check.healthy else 'fails'}: "
             f"{check.name if check.name in public else 'another part'}"
             for check in checks
         ),

@@ -11,7 +11,7 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report",
         action="store_true",
-        help="for an issue: versions and what works, nothing that is yours",
+        help="for an issue: versions and which parts fail; no folder, key or question",
     )
 
 

@@ -185,7 +185,7 @@ complete -c winnow -n '__fish_seen_subcommand_from doctor' -l quiet -d 'no progr
 complete -c winnow -n '__fish_seen_subcommand_from doctor' -l folder -d 'folder to search and read; may be repeated'
 complete -c winnow -n '__fish_seen_subcommand_from doctor' -l searxng -d 'base URL of a SearXNG instance'
 complete -c winnow -n '__fish_seen_subcommand_from doctor' -l set -d 'any setting (docs/settings.md)'
-complete -c winnow -n '__fish_seen_subcommand_from doctor' -l report -d 'for an issue versions and what works, nothing that is yours'
+complete -c winnow -n '__fish_seen_subcommand_from doctor' -l report -d 'for an issue versions and which parts fail; no folder, key or question'
 complete -c winnow -n __fish_use_subcommand -a update -d 'say whether a newer release is there'
 complete -c winnow -n '__fish_seen_subcommand_from update' -l help -d 'show this help message and exit'
 complete -c winnow -n '__fish_seen_subcommand_from update' -l json -d 'print one JSON object'

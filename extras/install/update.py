@@ -34,5 +34,5 @@ async def _newest(address: str) -> str:
             response = (await http.get(address)).raise_for_status()
             return str(response.json()["tag_name"]).removeprefix("v")
         except (httpx2.HTTPError, ValueError, KeyError) as error:
-            what = f"{address} does not name the newest release."
+            what = f"{address} names no release: it cannot be reached, or there is none yet."
             raise SourceError(what, source=address) from error
