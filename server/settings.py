@@ -115,7 +115,9 @@ def _named_folders(text: str) -> list[Path]:
     ]
 
 
-_CORRECTED: Final = "Correct --folder or WINNOW_FOLDERS, or `winnow folders remove DIR`."
+_CORRECTED: Final = (
+    "Correct --folder or WINNOW_FOLDERS, or `winnow folders remove DIR`."
+)
 
 
 def _folders(text: str) -> tuple[Path, ...]:
