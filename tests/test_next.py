@@ -2,7 +2,6 @@
 that work as is."""
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -125,25 +124,3 @@ async def test_a_source_that_was_late_is_answered_by_the_same_call_again(
         second = await client.call_tool(tool, arguments)
     assert {"tool": tool, "arguments": {}} not in following(second)
     assert data_of(second)["failures"] == []
-
-
-@pytest.mark.parametrize(
-    ("question", "section"),
-    [("What are the exit values of skiff?", True), ("Which value means a late tide?", False)],
-)
-async def test_a_named_section_is_offered_where_the_answer_ends_inside_it(
-    connect: Connect, tmp_path: Path, question: str, section: bool
-) -> None:
-    values = "\n".join(f"- {n} - the skiff exits where tide {n} is late" for n in range(60))
-    page = tmp_path / "skiff.md"
-    page.write_text(f"# skiff\n\nIt rows.\n\n## Exit values\n\n{values}\n\n## Files\n\nNone.\n")
-    async with connect(folders=str(tmp_path)) as client:
-        asked = {"question": question, "sources": [str(page)]}
-        answer = await client.call_tool("extract_relevant", asked)
-        calls = [call for call in following(answer) if "part" in call["arguments"]]
-        assert bool(calls) == section, text_of(answer)
-        for call in calls:
-            assert 'part="section Exit values"' in text_of(answer)
-            whole = text_of(await client.call_tool(call["tool"], call["arguments"]))
-            assert "tide 59" in whole
-            assert "tide 59" not in text_of(answer)

@@ -15,7 +15,7 @@ from pipeline.question.question import Question
 from pipeline.trees import UNBUILT, AskedTree, TreeMode, TreeOrder, ask_tree
 from tools.common.context import ToolContext, reporter, services_of
 from tools.common.ending import Ending, larger, notes_of, repeated, result_of
-from tools.common.results import Next, Quoted, shown_in
+from tools.common.results import Next, Quoted, evidence_fields
 from tools.common.tool import Tool
 from tools.common.view import draw_evidence
 
@@ -102,8 +102,8 @@ def _result(asked: AskedTree, mode: str, ending: Ending) -> RaptorQueryResult:
         ],
     }
     # Leaves that replace a deleted page have no page to open.
-    documents = (one for one in asked.answer.documents if one.page.html)
-    passages = shown_in(asked.answer.assembled, documents)
+    documents = (document for document in asked.answer.documents if document.page.html)
+    passages = evidence_fields(asked.answer.assembled, documents)
     return RaptorQueryResult.model_validate(facts | passages | ending.facts)
 
 

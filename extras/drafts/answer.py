@@ -36,7 +36,7 @@ from tools.common.context import (
     services_of,
 )
 from tools.common.ending import Ending, larger, result_of
-from tools.common.results import Item
+from tools.common.results import DraftItem
 from tools.results.sentences import ExtractRelevantResult
 
 CHECKING_TOOL: Final = "extract_relevant"
@@ -106,7 +106,7 @@ def _facts(
         "handles": [page_handle(page) for page in pages],
         "left_out": len(checked) - written,
         "checked": [
-            Item(
+            DraftItem(
                 number=number,
                 kind=result.kind,
                 outcome=result.outcome,

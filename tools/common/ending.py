@@ -17,12 +17,10 @@ from pydantic import BaseModel
 from errors import narrowed
 from pipeline.answer import Answer
 from pipeline.evidence.show import FIRST, Sheet
-from pipeline.question.question import Question
 from pipeline.sources.gather import failures_of
 from pipeline.tables.table import rows_around
 from pipeline.text.frame import failure_text, shown_location
-from pipeline.text.words import index_terms
-from readers.page import Document, Evidence, Failure, Page
+from readers.page import Failure, Page
 from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
 from tools.common.view import VIEW_KEY, Drawing
@@ -67,7 +65,11 @@ class Ending:
     ) -> Self:
         """Return the ending of an answer."""
         urls = {passage.url for passage in answer.assembled.evidence}
-        pages = [one.page for one in answer.documents if one.page.final_url in urls]
+        pages = [
+            document.page
+            for document in answer.documents
+            if document.page.final_url in urls
+        ]
         return cls(
             tool,
             answer.sheet,
@@ -187,25 +189,14 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
     )
 
 
-def rest_by_name(answer: Answer, max_tokens: int) -> list[Next]:
-    """Return the call for the rest of what the best passage has in part, by its name:
-    the table, or, where no budget is named, since its line takes too much of a small
-    one, the section."""
-    evidence, documents = answer.assembled.evidence, answer.documents
-    queries = in_sql(evidence, documents)
-    if queries or max_tokens:
-        return queries
-    return in_section(evidence, documents, answer.reading.question)
-
-
-def in_sql(evidence: Sequence[Evidence], documents: Iterable[Document]) -> list[Next]:
+def table_query(answer: Answer) -> list[Next]:
     """Return the call that queries the table of the best passage, where it has
     `MANY_ROWS` or more, and the passage does not show all."""
-    passage = next(iter(evidence), None)
+    passage = next(iter(answer.assembled.evidence), None)
     document = next(
         (
             document
-            for document in documents
+            for document in answer.documents
             if passage and document.page.final_url == passage.url
         ),
         None,
@@ -217,36 +208,6 @@ def in_sql(evidence: Sequence[Evidence], documents: Iterable[Document]) -> list[
         return []
     query = f"sql: SELECT * FROM {table}"  # noqa: S608  for a database of its own
     return [Next(tool=READERS[0], arguments={"sources": [passage.url], "part": query})]
-
-
-def in_section(
-    evidence: Iterable[Evidence], documents: Iterable[Document], question: Question
-) -> list[Next]:
-    """Return the call that reads the section whose whole heading `question` names, where
-    the answer ends inside it.
-
-    None where several headings are called so. A heading of a page of the web would be
-    a stranger's words as ours: it is of a user's own pages only."""
-    asked = {*question.terms()}
-    own = {page.page.final_url: page.blocks for page in documents if page.page.own}
-    for passage in sorted(evidence, key=lambda one: -one.score.value):
-        blocks = own.get(passage.url, ())
-        path = next((one.heading_path for one in blocks if one.end >= passage.end), ())
-        after = [one for one in blocks if one.heading_path == path][-1:]
-        heading = " ".join(path[-1:])
-        terms = index_terms(heading, language=question.language)
-        if (
-            terms
-            and asked.issuperset(terms)
-            and after[0].end > passage.end
-            and [one.text for one in blocks].count(heading) == 1
-        ):
-            call: dict[str, object] = {
-                "sources": [passage.url],
-                "part": f"section {heading}",
-            }
-            return [Next(tool=READERS[0], arguments=call)]
-    return []
 
 
 def repeated(

@@ -108,7 +108,7 @@ class Quoted(Part):
     tokens: int = Field(description="Tokens of the text")
 
 
-class Found(Quoted):
+class AnswerResult(Quoted):
     """Result fields of an answer to a question."""
 
     answered: bool = Field(description="Whether the passages answer the question")
@@ -119,7 +119,7 @@ class Found(Quoted):
     confidence: float = Field(description="0..1")
 
 
-class Item(Part):
+class DraftItem(Part):
     """One quotation, statement or reference of a draft that was looked up; the text has it
     under its number."""
 
@@ -136,30 +136,34 @@ class Item(Part):
     nearest: str = Field(default="", description=f"The words of its source; {APART}")
 
 
-F = TypeVar("F", bound=Found)
+ResultType = TypeVar("ResultType", bound=AnswerResult)
 
 
-def found_in(
-    kind: type[F],
+def answer_result(
+    kind: type[ResultType],
     shown: Answer,
     documents: Iterable[Document],
-    **more: object,
-) -> F:
-    """Return a result of some kind from an answer, with `more` of its fields.
+    **fields: object,
+) -> ResultType:
+    """Return a result of some kind from the answer that is `shown`, with its other `fields`.
 
     `documents`: those that the passages may come from, and that have handles.
     """
     reading = shown.reading
-    fields = {
+    verdict = {
         "answered": reading.answered,
         "verdict": reading.verdict,
         "reason": verdict_text(reading),
         "confidence": round(reading.confidence, 4),
     }
-    return kind.model_validate(fields | shown_in(shown.assembled, documents) | more)
+    return kind.model_validate(
+        verdict | evidence_fields(shown.assembled, documents) | fields
+    )
 
 
-def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, object]:
+def evidence_fields(
+    assembled: Assembled, documents: Iterable[Document]
+) -> dict[str, object]:
     """Return the result fields about passages, their pages and the number left out.
 
     A page that is not among `documents` has the handle "".
@@ -167,45 +171,47 @@ def shown_in(assembled: Assembled, documents: Iterable[Document]) -> dict[str, o
     handles = {
         document.page.final_url: page_handle(document.page) for document in documents
     }
+    # Passages of one page follow each other.
     pages = [
-        next(own)
-        for _, own in groupby(assembled.evidence, key=lambda one: (one.url, one.title))
+        next(passages)
+        for _, passages in groupby(
+            assembled.evidence, key=lambda passage: (passage.url, passage.title)
+        )
     ]
     return {
         "passages": [
             Passage(
                 label=label,
-                link=_link(one),
-                also=list(one.also),
-                score=round(one.score.value, 3),
-                trust=one.trust,
-                injection=one.injection,
-                is_summary=one.is_summary,
-                sources=list(one.sources),
-                text=one.text.removeprefix(
-                    f"{label}\n"
-                ),  # of an overview, whose labels are headings
-                headings=list(map(one_line, one.heading_path)),
+                link=_link(passage),
+                also=list(passage.also),
+                score=round(passage.score.value, 3),
+                trust=passage.trust,
+                injection=passage.injection,
+                is_summary=passage.is_summary,
+                sources=list(passage.sources),
+                # An overview's passages begin with their labels, as headings.
+                text=passage.text.removeprefix(f"{label}\n"),
+                headings=list(map(one_line, passage.heading_path)),
             )
-            for label, one in zip(
+            for label, passage in zip(
                 assembled.shown.labels, assembled.evidence, strict=True
             )
         ],
-        "pages": [address(one.url) for one in pages],
-        "handles": [handles.get(one.url, "") for one in pages],
+        "pages": [address(page.url) for page in pages],
+        "handles": [handles.get(page.url, "") for page in pages],
         # In an overview a page's title is the label of its passage.
         "titles": [
-            "" if one.title in assembled.shown.labels else one_line(one.title)
-            for one in pages
+            "" if page.title in assembled.shown.labels else one_line(page.title)
+            for page in pages
         ],
-        "hidden": [one.hidden for one in pages]
-        if any(one.hidden for one in pages)
+        "hidden": [page.hidden for page in pages]
+        if any(page.hidden for page in pages)
         else [],
         "left_out": assembled.left_out,
     }
 
 
-def _link(one: Evidence) -> str:
+def _link(passage: Evidence) -> str:
     """Return the fragment of a passage's citation, or the whole citation if it is
     another address."""
-    return one.citation.removeprefix(one.url.partition("#")[0])
+    return passage.citation.removeprefix(passage.url.partition("#")[0])

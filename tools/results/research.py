@@ -11,8 +11,8 @@ from pipeline.research import Researched
 from pipeline.research_turn import TurnTaken
 from pipeline.sources.gather import Gathered, provider_lines, write_search
 from pipeline.text.frame import one_line
-from tools.common.ending import Ending, larger, notes_of, repeated, rest_by_name
-from tools.common.results import APART, Found, Next, Part, found_in
+from tools.common.ending import Ending, larger, notes_of, repeated, table_query
+from tools.common.results import APART, AnswerResult, Next, Part, answer_result
 
 MOST_PAGES_READ: Final = 20
 USUAL_PAGES_READ: Final = 8
@@ -33,7 +33,7 @@ class Statement(Part):
     text: str = Field(default="", description=f"The sentence; {APART}")
 
 
-class ResearchResult(Found):
+class ResearchResult(AnswerResult):
     """Structured result of `research`."""
 
     session: str = Field(
@@ -61,7 +61,7 @@ def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
     result, gathered = turn.researched, turn.researched.gathered
     queries = [query.text for query in gathered.parsed.queries[1:]]
     written = result.written.failure if result.written else ""
-    return found_in(
+    return answer_result(
         ResearchResult,
         result.answer,
         gathered.documents.values(),
@@ -107,9 +107,9 @@ def calls_after(
             calls.append(Next(tool=tool, arguments=arguments))
 
     verdict, gathered = answer.reading.verdict, turn.researched.gathered
-    placed = rest_by_name(answer, max_tokens)
-    if placed:
-        return calls + placed
+    queries = table_query(answer)
+    if queries:
+        return calls + queries
     if answer.assembled.lacks(verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     elif verdict == "none" and _has_more(gathered, max_pages):

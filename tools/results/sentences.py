@@ -4,22 +4,22 @@ from pydantic import Field
 
 from pipeline.answer import Answer
 from pipeline.evidence.assemble import UNASKED
-from tools.common.ending import Ending, larger, notes_of, repeated, rest_by_name
-from tools.common.results import Found, Item, Next, found_in
+from tools.common.ending import Ending, larger, notes_of, repeated, table_query
+from tools.common.results import AnswerResult, DraftItem, Next, answer_result
 
 
-class ExtractRelevantResult(Found):
+class ExtractRelevantResult(AnswerResult):
     """Structured result of `extract_relevant`."""
 
-    checked: list[Item] = Field(
+    checked: list[DraftItem] = Field(
         default=[],
         description="The items of a draft that were looked up; those that lack something come first",
     )
 
 
 def sentences_result(answer: Answer, ending: Ending) -> ExtractRelevantResult:
-    """Return the result for the sentences that were found."""
-    return found_in(
+    """Return the result for the quoted sentences."""
+    return answer_result(
         ExtractRelevantResult,
         answer,
         answer.documents,
@@ -30,13 +30,13 @@ def sentences_result(answer: Answer, ending: Ending) -> ExtractRelevantResult:
 
 def calls_after(tool: str, answer: Answer, max_tokens: int) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then a search where nothing answers, else
-    the table or section that is quoted in part, else the call with a larger budget."""
+    the table that is quoted in part, else the call with a larger budget."""
     calls = repeated(tool, answer.failures)
-    placed = rest_by_name(answer, max_tokens)
+    queries = table_query(answer)
     if answer.reading.verdict == "none":
         calls.append(Next(tool="research", arguments={}))
-    elif placed:
-        calls += placed
+    elif queries:
+        calls += queries
     elif answer.assembled.lacks(answer.reading.verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     return calls
