@@ -23,13 +23,11 @@ State = Literal[
     "ours",
     "differs",
     "configured",
-    "not installed",
-    "not carried",
     "cannot be had",
 ]
 """As the paper's text has it; as its authors' code has it where the paper is silent; no
 section of a paper; otherwise, with why; in a configuration that nothing was made by
-here; a package, or data, that this environment lacks; not to be had here, with why."""
+here; not to be had, with why."""
 
 
 class Outcome(NamedTuple):
@@ -38,6 +36,8 @@ class Outcome(NamedTuple):
     state: State
     said: str
     """The figure; why, where it is not as printed."""
+    is_lacking: bool = False
+    """Whether it cannot be had in this environment alone, which lacks a package or data."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +114,11 @@ def configured(said: str) -> Outcome:
 def cannot(said: str) -> Outcome:
     """Return that it is not to be had here, and why."""
     return Outcome("cannot be had", said)
+
+
+def lacks(said: str) -> Outcome:
+    """Return that it is not to be had in this environment, and what that lacks."""
+    return Outcome("cannot be had", f"here: {said}", is_lacking=True)
 
 
 def opened() -> Bench:

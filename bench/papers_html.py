@@ -62,7 +62,7 @@ from readers.convert import Raw, to_page
 from readers.format import SEAM
 from readers.html.clean import clean
 from readers.page import Block, Document
-from readers.tree import Node, count_words, pieces, text_of, to_html
+from readers.tree import Node, count_words, pieces, tags, text_of, to_html
 from tests.support.docx import make_docx, paragraph
 from tests.support.pages import document
 from tests.support.pdf import make_pdf
@@ -104,12 +104,66 @@ async def _(_: Bench) -> Outcome:
     stays = f"<p lang=de>see <abbr title='{long}'>Q</abbr>, <time datetime='{long}'>May</time></p>"
     named = to_html(clean(stays))
     assert named.count(long) == 2 and 'lang="de"' in named
-    numbered = to_html(clean("<ol start=4 reversed><li value=9>x</ol>"))
-    assert all(name in numbered for name in ("start", "reversed", "value"))
-    return differs(
-        f"by name, whatever the length: {', '.join(names)} are gone, short ones too; an image's words, lang, the title "
-        "of an abbr, the datetime of a time, and what cells span and items are numbered by stay"
+    # Every attribute on every element: what stays is said, all of it
+    kept_by = {
+        name: {tag for tag in ELEMENTS if f" {name}=" in with_attribute(tag, name)}
+        for name in ATTRIBUTES
+    }
+    lang = kept_by.pop("lang")
+    assert {name: own for name, own in kept_by.items() if own} == STAYING
+    assert {"p", "div", "li", "td", "h1"} <= lang and lang.isdisjoint({"b", "span"})
+    staying = ", ".join(
+        f"{name} of {' and '.join(sorted(own))}" for name, own in STAYING.items()
     )
+    return differs(
+        f"by name, whatever the length: of {len(ATTRIBUTES)} names on {len(ELEMENTS)} elements {', '.join(names)} and "
+        f"others are gone, short ones too; stay: lang of blocks, an image's words, {staying}"
+    )
+
+
+ELEMENTS: Final = tags(
+    "a abbr b blockquote body caption code dd div em h1 h2 header i img li main nav ol p pre q "
+    "section span strong table td th time tr u ul"
+)
+ATTRIBUTES: Final = tags(
+    "aria-label cite class colspan data-q datetime dir headers height href id itemprop lang name "
+    "onclick rel reversed role rowspan scope src srcset start style summary title type value width"
+)
+STAYING: Final = {
+    "colspan": {"td", "th"},
+    "datetime": {"time"},
+    "reversed": {"ol"},
+    "rowspan": {"td", "th"},
+    "scope": {"th"},
+    "start": {"ol"},
+    "title": {"abbr"},
+    "type": {"li", "ol"},
+    "value": {"li"},
+}
+"""Attributes that cleaning keeps, besides `lang`, and of which elements."""
+
+
+def with_attribute(tag: str, name: str) -> str:
+    """Return what cleaning leaves of an element with an attribute, among others."""
+    values = {"lang": "de", "type": "a", "start": "4", "value": "9", "dir": "rtl"}
+    spans = {"colspan": "2", "rowspan": "2", "role": "note", "scope": "col"}
+    held = f"{name}='{(values | spans | {'datetime': '2020-01-02'}).get(name, 'x')}'"
+    around = {
+        "caption": "<table>{}<tr><td>one<td>two</table>",
+        "td": "<table><tr>{}<td>one<tr><td>two<td>three</table>",
+        "th": "<table><tr>{}<td>one<tr><td>two<td>three</table>",
+        "tr": "<table>{}<tr><td>two<td>three</table>",
+        "li": "<ol>{}<li>more</ol>",
+        "dd": "<dl><dt>word{}</dl>",
+    }
+    inside = {
+        "table": "<tr><td>one<td>two<tr><td>three<td>four",
+        "tr": "<td>one<td>two",
+        "ol": "<li>one<li>two",
+        "ul": "<li>one<li>two",
+    }
+    element = f"<{tag} {held}>{inside.get(tag, 'a text')}</{tag}>"
+    return to_html(clean(f"<p>before</p>{around.get(tag, '{}').format(element)}after"))
 
 
 def as_compressed(html: str) -> str:
@@ -145,9 +199,21 @@ async def _(bench: Bench) -> Outcome:
     # Before the block tree they are still there: its paths have both.
     path = block_paths(paper_blocks([document(nested)], max_words=2), first=1)[0]
     assert path.count("<blockquote>") == 2
+    for outer in ("blockquote", "li", "dd", "dt", "figcaption", "summary"):
+        html = f"<{outer}><p>some words</p></{outer}>"
+        assert f"<{outer}>some words" in to_html(clean(html)), outer
+    for html in (
+        "<div><section><p>some words</p></section></div>",
+        "<p>some words</p>",
+    ):
+        assert to_html(clean(html)) == "<html><body><p>some words</p></body></html>"
+    assert "<li><h2>some words</h2></li>" in to_html(
+        clean("<ul><li><h2>some words</h2></ul>")
+    )
     return differs(
         "of what WINNOW_PAPERS=pruning=paper returns, after Algorithm 2; before the block tree, where the paper "
-        "merges, only wrappers without a meaning of their own are merged (readers/tree.py)"
+        "merges, only wrappers without a meaning of their own are merged, and a p alone in an item, a cell, a "
+        "quotation or the like (readers/tree.py)"
     )
 
 
@@ -429,6 +495,17 @@ async def _(bench: Bench) -> Outcome:
     whole = np.mean(found["all stages"])
     for name in ("without the second step", "without the first step"):
         assert np.mean(found[name]) < whole, name
+    assert found["without the block tree"] != found["all stages"]
+    shown = [await arms(bench, one) for one in table_questions(QUESTIONS)]
+    marked = [
+        [bool(re.search(mark, own[name], re.DOTALL)) for own in shown]
+        for name, mark in (
+            ("without cleaning (the source's beginning)", '<!--.*(class|style|href)="'),
+            ("without HTML (chunks of text)", "</(td|tr|p|div|a|b)>"),
+            ("all stages", "</(td|tr|p|div|a|b)>"),
+        )
+    ]
+    assert all(marked[0]) and not any(marked[1]) and np.mean(marked[2]) > 0.8
     text = ", ".join(f"{name} {np.mean(own):.3f}" for name, own in found.items())
     return differs(
         f"share of answers in 512 tokens of {len(found['all stages'])} table questions, where the paper has EM and "
@@ -512,39 +589,42 @@ class Oracle(Wanting):
         )
 
 
-async def ablation(bench: Bench, count: int, most: int = 512) -> dict[str, list[float]]:
-    """Return, by the stage that is left out, whether the answer of each of `count` table questions
-    is among `most` tokens; the second step is an oracle's."""
+async def arms(bench: Bench, one: TableQuestion, most: int = 512) -> dict[str, str]:
+    """Return, by the stage that is left out, what of a question's page is shown in `most`
+    tokens; the second step is an oracle's."""
+    page, asked = page_of(one.page), Question(one.text)
+    store = VectorStore(bench.embedder, size=128, shared=0)
+    await store.add([page])
+    chunks = await store.nearest(one.text, count=most // 128, neighbours=0)
+    texts = {
+        "without HTML (chunks of text)": "\n".join(chunks),
+        "without cleaning (the source's beginning)": cut_to_tokens(raw(one.page), most),
+    }
+    for name, words, embedder, finer in (
+        ("all stages", 256, bench.embedder, Oracle(one)),
+        ("without the second step", 256, bench.embedder, None),
+        ("without the first step", 256, Even(), Oracle(one)),
+        ("without the block tree", 2, bench.embedder, Oracle(one)),
+        ("neither step (the page's beginning)", 256, Even(), None),
+    ):
+        pruned = await prune_as_printed(
+            [page],
+            asked,
+            PruneOptions(most, "html"),
+            embedder=embedder,
+            finer=finer,
+            block_words=words,
+        )
+        texts[name] = "\n".join(kept.text for kept in pruned.pages)
+    return texts
+
+
+async def ablation(bench: Bench, count: int) -> dict[str, list[float]]:
+    """Return, by the stage that is left out, whether the answer of each of `count` table
+    questions is shown."""
     found: dict[str, list[float]] = {}
     for one in table_questions(count):
-        page, asked = page_of(one.page), Question(one.text)
-        store = VectorStore(bench.embedder, size=128, shared=0)
-        await store.add([page])
-        chunks = await store.nearest(one.text, count=most // 128, neighbours=0)
-        texts = {
-            "without HTML (chunks of text)": "\n".join(chunks),
-            "without cleaning (the source's beginning)": cut_to_tokens(
-                raw(one.page), most
-            ),
-        }
-        for name, words, embedder, finer in (
-            ("all stages", 256, bench.embedder, Oracle(one)),
-            ("without the second step", 256, bench.embedder, None),
-            ("without the first step", 256, Even(), Oracle(one)),
-            ("without the block tree", 2, bench.embedder, Oracle(one)),
-            ("neither step (the page's beginning)", 256, Even(), None),
-        ):
-            options = PruneOptions(most, "html")
-            pruned = await prune_as_printed(
-                [page],
-                asked,
-                options,
-                embedder=embedder,
-                finer=finer,
-                block_words=words,
-            )
-            texts[name] = "\n".join(kept.text for kept in pruned.pages)
-        for name, text in texts.items():
+        for name, text in (await arms(bench, one)).items():
             found.setdefault(name, []).append(float(judged(one, text)[0]))
     return found
 
@@ -938,7 +1018,15 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(57, "HR §1 PDF and Word files are read as HTML", "readers/formats")
+LATEX: Final = rb"""\documentclass{article}
+\begin{document}
+\section{May}
+The council met in May.
+\end{document}
+"""
+
+
+@row(57, "HR §1 LaTeX, PDF and Word files are read as HTML", "readers/formats")
 async def _(_: Bench) -> Outcome:
     names = [name.rpartition(".")[2] for name in SEAM.modules()]
     bodies = {
@@ -949,8 +1037,12 @@ async def _(_: Bench) -> Outcome:
         url = f"https://example.org/{name}"
         html = to_page(Raw(body, url, url, name=name)).html
         assert "<p>The council met in May.</p>" in " ".join(html.split()), html
-    return as_printed(
-        f"{', '.join(bodies)} become paragraphs; {len(names)} formats in all"
+    url = "https://example.org/x.tex"
+    as_written = to_page(Raw(LATEX, url, url, name="x.tex")).html
+    assert f"<pre>{LATEX.decode().strip()}</pre>" in as_written
+    return differs(
+        f"{', '.join(bodies)} become paragraphs; LaTeX is shown as it is written; {len(names)} modules of formats in "
+        "all"
     )
 
 

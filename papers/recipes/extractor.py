@@ -19,7 +19,7 @@ from dataclasses import dataclass, replace
 from itertools import groupby
 from typing import Final
 
-from papers.recipes.sample import Part, Sample
+from papers.recipes.sample import Maker, Part, Sample
 from papers.zero_index.ask import ROOM, Candidate, Way, show_candidates
 from papers.zero_index.tags import numbered
 from pipeline.question.question import Question as Asked
@@ -94,31 +94,35 @@ def extractor_samples(
         yield _sample(one, rng, pairs=pairs)
 
 
-def printed_samples(part: Part, seed: int) -> Iterator[Sample]:
+def printed_samples(
+    part: Part, seed: int, corpus: Corpus | None = None
+) -> Iterator[Sample]:
     """Yield the paper's samples (§4.2): whole pages in its tags, those of fewer tokens
     than `FEWEST` left out, None for one in twenty; each with a summary before each tag
-    (Instruction-A), and without (Instruction-B)."""
+    (Instruction-A), and without (Instruction-B). Of our pages, or of another corpus."""
     rng = random.Random(f"{seed}:{part}:printed")
-    for one in _printed(part, rng):
+    for one in _printed(corpus or load_own(part), rng):
         plain = _sample(one, rng, way="pages")
         yield _with_summaries(plain, one)
         yield plain
 
 
-def printed_pairs(part: Part, seed: int) -> Iterator[Sample]:
+def printed_pairs(
+    part: Part, seed: int, corpus: Corpus | None = None
+) -> Iterator[Sample]:
     """Yield the same pages and tags (Instruction-B) with a rejected answer each, two a
     request, as the paper repeats its replacement twice (§4.4)."""
     rng = random.Random(f"{seed}:{part}:pairs")
-    for one in _printed(part, rng):
+    for one in _printed(corpus or load_own(part), rng):
         for _ in range(PAIRS):
             yield _sample(one, rng, way="pages", pairs=True)
 
 
-def _printed(part: Part, rng: random.Random) -> Iterator[Shown]:
-    yield from filter(is_long, _shown([load_own(part)], rng, PRINTED))
+def _printed(corpus: Corpus, rng: random.Random) -> Iterator[Shown]:
+    yield from filter(_is_long, _shown([corpus], rng, PRINTED))
 
 
-def is_long(one: Shown) -> bool:
+def _is_long(one: Shown) -> bool:
     """Whether a page's sentences have `FEWEST` tokens."""
     return sum(count_tokens(line.sentence.text) for line in one.candidates) >= FEWEST
 
@@ -290,16 +294,16 @@ def preference_pairs(part: Part, seed: int) -> Iterator[Sample]:
     return extractor_samples(part, seed, pairs=True)
 
 
+MAKERS: Final[dict[str, Maker]] = {
+    "sft": extractor_samples,
+    "dpo": preference_pairs,
+    "printed": printed_samples,
+    "printed_pairs": printed_pairs,
+}
+"""What makes the samples, by the `kind` of a configuration."""
+
+
 if __name__ == "__main__":
     from papers.recipes.lora import run_recipe
 
-    sys.exit(
-        run_recipe(
-            {
-                "sft": extractor_samples,
-                "dpo": preference_pairs,
-                "printed": printed_samples,
-                "printed_pairs": printed_pairs,
-            }
-        )
-    )
+    sys.exit(run_recipe(MAKERS))
