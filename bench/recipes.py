@@ -255,7 +255,6 @@ def repeat(
 
 # Picture
 
-WIDE, HIGH, LEFT, PANEL = 640, 300, 44, 260
 
 
 SIZES: Final = {

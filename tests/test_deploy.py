@@ -180,7 +180,7 @@ def test_systemd_takes_the_unit_as_an_instance_for_each_port(tmp_path: Path) -> 
         ["systemd-analyze", "verify", "--man=no", str(instance)],  # noqa: S607  the distribution's
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert (checked.returncode, checked.stderr) == (0, "")
@@ -193,7 +193,7 @@ def test_haproxy_takes_the_balancers_configuration() -> None:
         env={**os.environ, "BIND": "127.0.0.1:9"},
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert checked.returncode == 0, checked.stderr

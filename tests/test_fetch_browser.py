@@ -347,7 +347,7 @@ async def test_scripts_without_end_are_left_at_the_deadline_and_no_process_stays
 @pytest.mark.anyio
 async def test_a_page_that_never_rests_gives_what_it_shows_by_then(chromium: Path) -> None:
     code = f"{FILL} '<p>{WORDS}</p>'; setInterval(() => document.body.append(' tick'), 30)"
-    async with open_site({"/p": shell(code)}) as site, rendering(chromium, seconds=7.0) as fetcher:
+    async with open_site({"/p": shell(code)}) as site, rendering(chromium, seconds=15.0) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
     assert WORDS.strip() in page.html
     assert UNSETTLED in page.notes

@@ -20,7 +20,7 @@ from tests.support import Clock
 from tests.support.waiting import moment, until
 from tests.support.web_site import PAGE, Asked, Reply, failure_of, open_local, open_site
 
-ONCE = FetchLimits(allow_loopback=True, total_seconds=5.0, retry=False, respect_robots=False)
+ONCE = FetchLimits(allow_loopback=True, total_seconds=30.0, retry=False, respect_robots=False)
 
 
 STATUSES = [

@@ -19,8 +19,8 @@ from tests.support.web_site import Reply, failure_of, open_local, open_site
 
 zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it before Python 3.14")
 
-QUICK = FetchLimits(allow_loopback=True, total_seconds=1.0, retry=False, respect_robots=False)
-LONG = FetchLimits(allow_loopback=True, total_seconds=15.0, retry=False, respect_robots=False)
+QUICK = FetchLimits(allow_loopback=True, total_seconds=3.0, retry=False, respect_robots=False)
+LONG = FetchLimits(allow_loopback=True, total_seconds=60.0, retry=False, respect_robots=False)
 
 
 def peak_memory() -> int:

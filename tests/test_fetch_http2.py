@@ -30,7 +30,7 @@ zstd = pytest.importorskip("backports.zstd", reason="httpx2[zstd] brings it befo
 
 pytestmark = pytest.mark.anyio
 
-LIMITS = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=5.0)
+LIMITS = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=30.0)
 LARGE = b"<html><title>Piran</title>" + b"<p>A line about the lighthouse of Piran.</p>\n" * 8_000
 
 
@@ -214,7 +214,7 @@ async def test_after_a_goodbye_the_next_page_comes_on_a_new_connection(tmp_path:
 async def test_an_endless_stream_ends_at_the_deadline_and_the_next_page_comes_at_once(
     tmp_path: Path,
 ) -> None:
-    limits = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=1.0, retry=False)
+    limits = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=3.0, retry=False)
     async with open_pair(tmp_path, {"/p": Said(endless=True), "/next": Said()}, limits) as (
         site,
         fetcher,

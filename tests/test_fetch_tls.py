@@ -13,7 +13,7 @@ from pipeline.fetch.limits import FetchLimits
 from tests.support.certificate import make_certificate, to_loopback
 from tests.support.web_site import Reply, Site, failure_of
 
-LIMITS = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=5.0)
+LIMITS = FetchLimits(allow_loopback=True, respect_robots=False, total_seconds=30.0)
 
 
 @pytest.mark.anyio

@@ -36,7 +36,7 @@ from tests.support.web_site import (
 
 pytestmark = pytest.mark.anyio
 
-ONCE = FetchLimits(allow_loopback=True, total_seconds=5.0, retry=False, respect_robots=False)
+ONCE = FetchLimits(allow_loopback=True, total_seconds=30.0, retry=False, respect_robots=False)
 
 
 def to(place: str, cookie: str = "") -> Reply:
@@ -302,7 +302,7 @@ BROKEN = [
 async def test_a_body_that_breaks_off_is_read_as_far_as_it_came(
     name: str, reply: Reply, says: str
 ) -> None:
-    limits = replace(ONCE, total_seconds=1.0)
+    limits = replace(ONCE, total_seconds=3.0)
     async with open_site({"/p": reply}) as site, open_local(limits) as fetcher:
         page = await fetcher.fetch(site.url("/p"))
     assert "rebuilt in 1287" in page.html, name

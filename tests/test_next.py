@@ -115,7 +115,7 @@ async def test_a_source_that_was_late_is_answered_by_the_same_call_again(
         "/slow", "<h1>Fares</h1><p>A bicycle to Pell Island costs 3 crowns each way.</p>"
     )
     arguments = {**asked, named: [quick, slow]}
-    async with connect(networks="loopback", robots="false", seconds="2") as client:
+    async with connect(networks="loopback", robots="false", seconds="8") as client:
         first = await client.call_tool(tool, arguments)
         assert {"tool": tool, "arguments": {}} in following(first)
         assert "red" in text_of(first)

@@ -246,7 +246,7 @@ async def test_where_a_source_was_late_nothing_found_is_unsure_and_the_same_call
 ) -> None:
     quick, slow = site.put("/quick", QUIET), site.put("/slow", QUIET)
     asked = {"question": "Who was the first king of Portugal?", "sources": [quick, slow]}
-    async with connect(networks="loopback", robots="false", seconds="5") as client:
+    async with connect(networks="loopback", robots="false", seconds="10") as client:
         result = await client.call_tool("extract_relevant", asked)
     data = data_of(result)
     assert data is not None

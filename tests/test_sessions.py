@@ -139,7 +139,7 @@ async def test_a_call_ends_in_time_with_what_it_has_and_goes_on_with_the_handle(
     connect: Connect, site: Site, tmp_path: Path
 ) -> None:
     publish(site, slow=True)
-    async with connect(**settings(site, tmp_path, seconds="6")) as client:
+    async with connect(**settings(site, tmp_path, seconds="12")) as client:
         first = await client.call_tool("research", {"question": KEPT})
         following = data(first)["next"][0]
         short = data(first)["session"].rpartition("/")[2]

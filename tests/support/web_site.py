@@ -157,7 +157,7 @@ async def open_site(routes: Mapping[str, Route], *, host: str = "127.0.0.1") -> 
         yield site
 
 
-LOOPBACK = FetchLimits(allow_loopback=True, total_seconds=5.0, retry_pause=(0.0, 0.01))
+LOOPBACK = FetchLimits(allow_loopback=True, total_seconds=30.0, retry_pause=(0.0, 0.01))
 
 
 @asynccontextmanager
