@@ -256,7 +256,6 @@ def repeat(
 # Picture
 
 
-
 SIZES: Final = {
     "SmolLM2-135M": (0.135e9, 30, 576),
     "Phi-3.5-mini (HtmlRAG's pruner)": (3.8e9, 32, 3072),
