@@ -29,7 +29,7 @@ def main() -> None:
 def draw_pictures(folder: Path, browser: Any) -> None:
     """Ask the sample library in every view, and save what is seen."""
     asked = {
-        "ask": ("How deep is Lake Orvane, and when was the lighthouse lit again?", ""),
+        "ask": ("How deep is Lake Orvane?", ""),
         "read": ("How deep is Lake Orvane?", "lake-orvane.html"),
     }
     with tempfile.TemporaryDirectory(prefix="winnow-") as place:

@@ -23,6 +23,7 @@ from docs.buttons import buttons
 from docs.client_pages import client_sections
 from docs.constants import tables
 from docs.shell import shell_files
+from readers.format import formats
 from server.settings import SETTINGS_TABLE
 
 ROOT: Final = Path(__file__).resolve().parents[1]
@@ -41,6 +42,18 @@ def settings() -> str:
         (f"`WINNOW_{s.name.upper()}`", _code(s.default), s.help) for s in SETTINGS_TABLE
     ]
     return _table(("environment variable", "default", "meaning"), rows)
+
+
+def file_types() -> str:
+    """Return the endings of names that are read, by the extra that they need."""
+    by_extra: dict[str, list[str]] = {}
+    for one in formats():
+        by_extra.setdefault(one.extra, []).extend(f"`{name}`" for name in one.endings)
+    rows = [
+        (f"`{extra}`" if extra else "none", " ".join(sorted(names)))
+        for extra, names in sorted(by_extra.items())
+    ]
+    return _table(("extra", "endings"), rows)
 
 
 def tools_in_brief() -> str:
@@ -90,6 +103,7 @@ def parts() -> dict[tuple[str, str], Callable[[], str]]:
         ("docs/clients.md", "clients"): client_sections,
         ("README.md", "tools"): tools_in_brief,
         ("docs/settings.md", "settings"): settings,
+        ("docs/troubleshooting.md", "file-types"): file_types,
         ("docs/constants.md", "constants"): tables,
         **{
             ("docs/tools.md", listed["name"]): functools.partial(tool, listed["name"])

@@ -45,17 +45,20 @@ def main() -> None:
     parser.add_argument("--tag", help="the version must be this tag's")
     parser.add_argument("--out", type=Path, help="folder to write to")
     parser.add_argument(
-        "--try", dest="tried", type=Path, help="folder whose package is tried"
+        "--try",
+        dest="tried",
+        type=Path,
+        help="folder whose package and bundle are tried",
     )
     args = parser.parse_args()
     if args.tried:
-        try_package(args.tried)
+        try_files(args.tried)
         return
     with tempfile.TemporaryDirectory() as folder:
         out = args.out or Path(folder, "dist")
         build(out, tag=args.tag)
         if args.dry_run:
-            try_package(out)
+            try_files(out)
             step(
                 "would be published by the workflow",
                 "package index, image, release, MCP registry",
@@ -204,39 +207,56 @@ def hash_of(path: Path) -> str:
     return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-def try_package(folder: Path) -> None:
-    """Install the wheel of a folder with pip, pipx and uv, each in an environment of its own; call
-    its five tools over stdio; remove it; exit where something fails or is left."""
+def try_files(folder: Path) -> None:
+    """Try each file of a folder that people start Winnow from; exit where something fails or is left."""
     (wheel,) = folder.glob("*.whl")
+    (source,) = folder.glob("*.tar.gz")
+    (bundle,) = folder.glob("*.mcpb")
+    for name in INSTALLERS:
+        if name != "pip" and not importable(name):
+            step(name, "is not installed here")
+            continue
+        try_package(name, wheel)
+        if name != "pip":  # what pip does with a source is what both others do
+            try_package(name, source)
+    if importable("uv"):
+        try_bundle(bundle)
+
+
+def try_package(name: str, package: Path) -> None:
+    """Install a package with one installer into a folder of its own; call its five tools over stdio;
+    remove it; exit where something fails or is left."""
+    what = f"{name}, {'wheel' if package.suffix == '.whl' else 'source'}"
     with tempfile.TemporaryDirectory() as there:
-        for name, place in (
-            ("pip", Path(there, "pip")),
-            ("pipx", Path(there, "pipx")),
-            ("uv", Path(there, "uv")),
-        ):
-            if name != "pip" and not importable(name):
-                step(name, "is not installed here")
-                continue
-            place.mkdir()
-            script, remove, environment = INSTALLERS[name](wheel.resolve(), place)
-            step(
-                name,
-                f"{run([str(script), '--version'], environment).strip()} is installed",
-            )
-            with tempfile.TemporaryDirectory() as home:
-                step(
-                    name,
-                    f"tools that answered: {', '.join(ask_tools(script, Path(home)))}",
-                )
-            run(remove, environment)
-            left = sorted(
-                str(path.relative_to(place))
-                for path in place.rglob("*winnow*")
-                if path.suffix != ".lock"  # pipx keeps one for each name
-            )
-            if script.exists() or left:
-                sys.exit(f"{name} left {left[:5]}.")
-            step(name, "removed, and nothing is left")
+        place = Path(there)
+        script, remove, environment = INSTALLERS[name](package.resolve(), place)
+        version = run([str(script), "--version"], environment).strip()
+        step(what, f"{version} is installed")
+        step(what, f"tools that answered: {', '.join(ask_tools([str(script)]))}")
+        run(remove, environment)
+        left = sorted(
+            str(path.relative_to(place))
+            for path in place.rglob("*winnow*")
+            if path.suffix != ".lock"  # pipx keeps one for each name
+        )
+        if script.exists() or left:
+            sys.exit(f"{what} left {left[:5]}.")
+        step(what, "removed, and nothing is left")
+
+
+def try_bundle(bundle: Path) -> None:
+    """Unpack a bundle and start it by its own manifest, as Claude Desktop does; call its five tools."""
+    with tempfile.TemporaryDirectory() as there:
+        with zipfile.ZipFile(bundle) as packed:
+            packed.extractall(there)
+        manifest = json.loads(Path(there, "manifest.json").read_text(encoding="utf-8"))
+        start = manifest["server"]["mcp_config"]
+        arguments = [part.replace("${__dirname}", there) for part in start["args"]]
+        uv = [sys.executable, "-m", start["command"]]
+        # Built and installed before the first call, whose answer is waited for.
+        run([*uv, "sync", "--quiet", "--directory", there, "--no-dev"])
+        answered = ", ".join(ask_tools([*uv, *arguments]))
+    step("uv, bundle", f"tools that answered: {answered}")
 
 
 def importable(name: str) -> bool:
@@ -318,9 +338,14 @@ def scripts(environment: Path) -> Path:
     return environment / ("Scripts" if os.name == "nt" else "bin")
 
 
-def ask_tools(script: Path, home: Path) -> list[str]:
-    """Start an installed server without arguments, as clients do, and call every tool; return
+def ask_tools(command: Sequence[str]) -> list[str]:
+    """Start a server as clients do, in a folder with one document, and call every tool; return
     their names. Exits where one fails."""
+    with tempfile.TemporaryDirectory() as home:
+        return _ask_tools(command, Path(home))
+
+
+def _ask_tools(command: Sequence[str], home: Path) -> list[str]:
     (home / "boats.md").write_text(
         "# Boats\n\nOn Sundays the first ferry leaves at 09:15 from the harbour of Skellmouth.\n",
         encoding="utf-8",
@@ -339,7 +364,7 @@ def ask_tools(script: Path, home: Path) -> list[str]:
         "WINNOW_CACHE": str(home / "cache"),
     }
     with subprocess.Popen(
-        [str(script)],
+        command,
         cwd=home,
         env=plain(settings),
         stdin=subprocess.PIPE,
