@@ -309,6 +309,24 @@ async def _changing(world: World) -> str:
     return f"{how}: {failed[0]}" if failed[0] else ""
 
 
+async def _too_long(world: World) -> str:
+    """A page of up to 9.6 MB in 160,000 blocks, or in lines that are none."""
+    number, rng = next(world.numbers), world.rng
+    path = world.folder / f"tickets{number}.{rng.choice(('html', 'txt'))}"
+    form = rng.choice(("<p>{}</p>", "<li>{}", "<tr><td>{}", "{}"))
+    rows = (f"Ticket {n} of {number} costs {n % 40} crowns here." for n in range(10**6))
+    text = "\n".join(
+        form.format(next(rows)) for _ in range(rng.choice((40_000, 160_000)))
+    )
+    path.write_text(text)
+    try:
+        return await world.asked(
+            sources=world.rng.sample([str(world.good()), str(path)], 2)
+        )
+    finally:
+        path.unlink()
+
+
 def _drip(piece: bytes, head: bytes = b"") -> Stream:
     async def write(writer: asyncio.StreamWriter) -> None:
         writer.write(head)
@@ -697,6 +715,7 @@ FAULTS: Final = {
     "an exception in a tool": Fault(_boom_tool, _PACKAGE | _WORDS),
     "a source without leaves": Fault(_no_leaves),
     "a file that changes": Fault(_changing),
+    "a page that is too long": Fault(_too_long),
     "a slow origin": Fault(_slow_origin, at_once=AT_ONCE),
     "a truncated body": Fault(_truncated),
     "a malformed embedding": Fault(

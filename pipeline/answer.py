@@ -9,19 +9,16 @@ How an answer ends is `tools/common/ending.py`. Not for: an answer in a generato
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
-import anyio
-
 from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.near_equal import near_equal_files, near_equal_line
 from pipeline.evidence.show import Sheet, notice_within, verdict_line
 from pipeline.question.question import Question
-from pipeline.reading.extract import extract, left_unread, read_documents, unless_cut
+from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.reading import Reading
-from pipeline.reading.relevance import Blend
 from pipeline.services import Services
 from pipeline.sources.gather import room_for
 from pipeline.text.frame import new_delimiter, one_line
-from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left
+from pipeline.work import in_thread
 from readers.page import Document, Failure
 
 Read = Callable[[], Awaitable[tuple[Sequence[Document], Reading]]]
@@ -98,16 +95,10 @@ async def answer(
 async def read_within(
     question: Question, services: Services, documents: Sequence[Document]
 ) -> tuple[Sequence[Document], Reading]:
-    """Return documents and their reading; without time for that, the one by words alone."""
-    with anyio.move_on_after(LONG_SHARE * time_left()):
-        return documents, await extract(
-            question, documents, reader=services.reader, extractor=services.extractor
-        )
-    seconds = STEP_SHARE * time_left()
-    reading = await read_documents(
-        question, documents, reader=Blend(None), seconds=seconds
+    """Return documents and their reading."""
+    return documents, await extract(
+        question, documents, reader=services.reader, extractor=services.extractor
     )
-    return documents, replace(reading, late=True)
 
 
 def _differing(

@@ -9,12 +9,14 @@ from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import NEAREST_TOKENS, assemble
 from pipeline.evidence.show import VERDICT_LINES, verdict_line, verdict_text
 from pipeline.question.question import Question
-from pipeline.reading.extract import extract
+from pipeline.reading.extract import extract, left_unread, unless_cut
 from pipeline.reading.relevance import Blend
 from pipeline.reading.verdict import ANSWERED_CONFIDENCE, NONE
 from pipeline.text.frame import new_delimiter
+from pipeline.work import Call
 from tests.support import best_units
 from tests.support.pages import document as page
+from tests.support.waiting import soon
 
 LOCKS = """<html lang="en"><title>Smart door locks</title><body><main><h1>Smart door locks</h1>
 <p>Door locks have become clever. We looked at three makers over a year.</p>
@@ -31,6 +33,27 @@ SCHWIMMBAD = """<html lang="de"><title>Freibad Auental</title><body><main><h1>Fr
 <p>Eine Tageskarte für Erwachsene kostet 5,50 Euro, für Kinder 2,50 Euro.</p></main></body></html>"""
 TOSHI = """<html lang="ja"><title>湊川市</title><body><main><h1>湊川市</h1>
 <p>湊川市は海に面した町です。人口は約八万人です。</p><p>市役所は1962年に建てられました。</p></main></body></html>"""
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize(("seconds", "rows"), [(-1, 150_000), (3_600, 400)])
+async def test_a_long_page_is_read_as_far_as_time_allows_beside_a_short_one(
+    seconds: float, rows: int
+) -> None:
+    long = page("".join(f"<p>Berth {n} costs {n % 40} crowns a day." for n in range(rows)))
+    with Call(soon(seconds), light=True).running():
+        found = await extract(
+            Question("When did the harbour bridge open?"), [long, page(BRIDGE)], reader=Blend(None)
+        )
+    late = seconds < 60
+    assert found.tagged[1][:1] == tag_sentences(page(BRIDGE))[:1]
+    assert 0 < len(found.tagged[0]) < rows if late else len(found.tagged[0]) == rows
+    assert (long.page.final_url in found.unread) == late
+    unread = left_unread(found, [long])
+    assert ("No time was left to read all of it." in [one.reason for one in unread]) == late
+    assert unless_cut(replace(found, verdict="none"), unread).verdict == (
+        "unsure" if late else "none"
+    )
 
 
 @pytest.mark.anyio

@@ -45,6 +45,7 @@ from pipeline.reading.reading import Reading
 from pipeline.reading.verdict import NONE
 from pipeline.text.frame import framed, new_delimiter, notice, one_line
 from pipeline.text.tokens import Budget, count_tokens
+from pipeline.work import LONG_SHARE, time_left
 from prompts import load
 from readers.page import Document, Sentence, Verdict
 
@@ -454,8 +455,9 @@ class Asking:
         if reading.confidence < ASK_FROM and self.way != "pages":
             return reading
         chosen: ModelChoice | None = None
-        failure = f"No answer of the model within {self.seconds:.0f} s."
-        with anyio.move_on_after(self.seconds):
+        seconds = min(self.seconds, LONG_SHARE * time_left())
+        failure = f"No answer of the model within {seconds:.0f} s."
+        with anyio.move_on_after(seconds):
             try:
                 chosen = await self._chosen(question, documents, reading)
             except ModelError as error:

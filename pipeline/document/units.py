@@ -7,7 +7,9 @@ Headings, items, rows, captions, definition pairs and code are units of their ow
 for: scoring, or finding content units.
 """
 
+import math
 import re
+import time
 from collections.abc import Iterable, Iterator
 from typing import Final
 
@@ -281,14 +283,18 @@ well."""
 
 
 def tag_sentences(
-    document: Document, blocks: Iterable[int] | None = None
+    document: Document,
+    blocks: Iterable[int] | None = None,
+    *,
+    ends: float = math.inf,
 ) -> tuple[Sentence, ...]:
     """Return the sentences and units of `document` in reading order, numbered from 1.
 
     Each `Sentence.start:end` is a non-empty span of `document.text`; spans are disjoint
     and ascending. `Sentence.text` is the span on one line; for rows it is the block's
     `header: value` text. Only `blocks` are cut where they are given: ascending indices
-    into `Document.blocks`. Blocks without text of their own there are left out."""
+    into `Document.blocks`. Blocks without text of their own there are left out, as is
+    what follows the first after `time.monotonic` passes `ends`."""
     sentences: list[Sentence] = []
     for index in range(len(document.blocks)) if blocks is None else blocks:
         check_cancelled()
@@ -309,6 +315,8 @@ def tag_sentences(
                         len(sentences) + 1, line, start, end, index, block.heading_path
                     )
                 )
+            if time.monotonic() > ends:
+                return tuple(sentences)
     return tuple(sentences)
 
 

@@ -94,7 +94,7 @@ def verdict_line(reading: Reading) -> str:
     count = len(reading.tagged) - len(reading.unread)
     sources = f"the {count} sources read" if count != 1 else "the one source read"
     verdict = CUT if reading.cut else VERDICT_LINES[reading.verdict]
-    absent = _listed(f"Nowhere in {sources}: {{}}.", reading.absent)
+    absent = _listed(f"Nowhere in {sources}: {{}}.", reading.absent) if count else ""
     return f"{verdict.format(sources=sources)} {absent}".rstrip()
 
 

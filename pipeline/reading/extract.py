@@ -9,12 +9,13 @@ best sentence, for a page may have other tables than the one that is meant. Not 
 scores by words and meaning (`pipeline/reading/relevance.py`), saying that nothing
 answers (`pipeline/reading/verdict.py`), or filling a budget (`pipeline/evidence`)."""
 
-import math
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Final
 
+import anyio
 import numpy as np
 
 from cancellation import check_cancelled
@@ -24,19 +25,24 @@ from pipeline.question.kind import Choice
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.reading import Reading
-from pipeline.reading.relevance import Reader, Relevance
+from pipeline.reading.relevance import Blend, Reader, Relevance
 from pipeline.reading.values import differing_values
 from pipeline.reading.verdict import absent_literals, judge
 from pipeline.text.cells import number_of
 from pipeline.text.frame import failure_text
 from pipeline.text.words import index_terms
-from pipeline.work import STEP_SHARE, in_thread, time_left, traced
+from pipeline.work import LONG_SHARE, in_thread, time_left, traced
 from readers.page import TITLE_CHARACTERS, Block, Document, Failure, Sentence
 
 _PARTLY_COMPARED: Final = "parts that are less likely to answer, since time ran out."
 FURNITURE_FACTOR: Final = 0.8
 """Factor on the scores of menu, footer and similar lines, which would otherwise rank
 next to answers; their sentences are not lowered (figures: docs/log.md, 2026-11-27)."""
+UNITS_SHARE: Final = 0.06
+"""Part of the call's time for cutting documents into units; what is done with a unit after that
+takes some seven times as long."""
+UNITS_SECONDS: Final = 0.1
+"""Seconds for it in any case, so that what a search said is read when time is up."""
 Extractor = Callable[[Question, Sequence[Document], Reading], Awaitable[Reading]]
 """Revises the reading that the rules made of some documents, by a model that writes
 (`papers/zero_index`). One that fails or is too slow leaves it, and the note says
@@ -49,18 +55,22 @@ async def read_documents(
     documents: Sequence[Document],
     *,
     reader: Reader,
-    seconds: float = math.inf,
 ) -> Reading:
     """Return one score a unit of `documents`, all competing with each other, and
     whether any of them answers.
 
-    Documents that are not cut into units within `seconds` are named in `Reading.unread`; the
-    first is cut in any case. A model that fails is named in `Reading.failure`."""
+    Documents that are not cut into units within `UNITS_SHARE` of the call's time are
+    named in `Reading.unread`. A model that fails is named in `Reading.failure`; without
+    time for models words alone decide, and the reading is `late`."""
     # 1. Tag: sentences, items, rows, code
+    seconds = max(UNITS_SECONDS, UNITS_SHARE * time_left())
     pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit
-    reading = await read_units(question, documents, pages, tagged, reader=reader)
-    return replace(reading, unread=unread)
+    judged = partial(read_units, question, documents, pages, tagged)
+    with anyio.move_on_after(LONG_SHARE * time_left()):
+        return replace(await judged(reader=reader), unread=unread)
+    reading = await judged(reader=Blend(None))
+    return replace(reading, unread=unread, late=True)
 
 
 async def read_units(
@@ -82,19 +92,18 @@ async def read_units(
 def _units(
     documents: Sequence[Document], seconds: float
 ) -> tuple[list[PageUnits], tuple[tuple[Sentence, ...], ...], tuple[str, ...]]:
-    """Return each document's units, and the addresses of those that no time was left
-    for, which are without any; the first document always has its own."""
+    """Return each document's units, and the addresses of those that have only what was
+    cut in time. Short documents come first, so that a long one costs itself alone."""
     ends = time.monotonic() + seconds
-    pages: list[PageUnits] = []
-    tagged: list[tuple[Sentence, ...]] = []
+    tagged: list[tuple[Sentence, ...]] = [()] * len(documents)
     unread: list[str] = []
-    for document in documents:
-        late = bool(pages) and time.monotonic() > ends
-        units = () if late else tuple(tag_sentences(document))
-        tagged.append(units)
-        pages.append(page_units(document, units))
-        unread += [document.page.final_url] * late
-    return pages, tuple(tagged), tuple(unread)
+    by_size = sorted(range(len(documents)), key=lambda row: len(documents[row].text))
+    for done, row in enumerate(by_size):
+        now = time.monotonic()
+        limit = now + (ends - now) / (len(documents) - done)
+        tagged[row] = tag_sentences(documents[row], ends=limit)
+        unread += [documents[row].page.final_url] * (time.monotonic() > limit)
+    return list(map(page_units, documents, tagged)), tuple(tagged), tuple(unread)
 
 
 def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
@@ -126,7 +135,7 @@ def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure
         failed
         + late
         + [
-            Failure(url, "No time was left to read it.", late=True)
+            Failure(url, "No time was left to read all of it.", late=True)
             for url in reading.unread
         ]
     )
@@ -195,8 +204,7 @@ async def extract(
     extractor: Extractor | None = None,
 ) -> Reading:
     """Read `documents`; if `extractor` is set, let it revise the reading."""
-    seconds = STEP_SHARE * time_left()
-    reading = await read_documents(question, documents, reader=reader, seconds=seconds)
+    reading = await read_documents(question, documents, reader=reader)
     return (
         reading if extractor is None else await extractor(question, documents, reading)
     )

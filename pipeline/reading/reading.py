@@ -39,8 +39,8 @@ class Reading:
     cut: bool = False
     """It is `unsure` because what could hold the answer was not read."""
     unread: tuple[str, ...] = ()
-    """Addresses of documents that there was no time to read; their units are not among
-    `tagged`."""
+    """Addresses of documents that there was no time to read whole; `tagged` has what was
+    read of them."""
     late: bool = False
     """Whether time ended before a long text was compared with the question as far as
     others are."""

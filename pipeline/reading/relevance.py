@@ -484,8 +484,11 @@ def _spread(scores: Floats, windows: Windows, size: int) -> Floats:
     """Return for each unit [size] the best known score of a window that holds it, NaN
     where none is known."""
     highest: Floats = np.full(size, np.nan, dtype=np.float32)
-    for (start, stop), score in zip(windows.tolist(), scores.tolist(), strict=True):
-        np.fmax(highest[start:stop], score, out=highest[start:stop])
+    unit, stop = windows.T
+    while len(unit):
+        np.fmax.at(highest, unit, scores)
+        inside = unit + 1 < stop
+        unit, stop, scores = unit[inside] + 1, stop[inside], scores[inside]
     return highest
 
 

@@ -67,6 +67,19 @@ class _Item(NamedTuple):
     """Of a page's passages, best first by words."""
 
 
+class UnitRun(NamedTuple):
+    """A run of neighbouring units."""
+
+    text: str
+    """The original text in the document."""
+    heading_path: tuple[str, ...]
+
+    @property
+    def headed(self) -> str:
+        """The text with its headings in front, as it is scored."""
+        return "\n".join(filter(None, (" > ".join(self.heading_path), self.text)))
+
+
 @traced("rank")
 async def mixed_rank(
     question: Question,
@@ -97,7 +110,14 @@ async def mixed_rank(
     strength = np.zeros_like(engine)
     if form == "mixed" and results:
         # 1. Items: a snippet for every page, and its content where it came in time
-        items = await in_thread(_items, question, results, documents)
+        passages_of: dict[str, list[UnitRun]] = {}
+        with anyio.move_on_after(STEP_SHARE * time_left()):
+            # Short ones first, so that a long one costs itself alone
+            for url in sorted(documents, key=lambda url: len(documents[url].text)):
+                passages_of[url] = await in_thread(
+                    best_passages, documents[url], question, limit=PASSAGES[0]
+                )
+        items = _items(results, documents, passages_of)
         # 2. One score an item
         items, scores, made_by = await _scored(question, items, embedder, reranker)
         # 3. Each page is represented by its best item
@@ -117,16 +137,14 @@ async def mixed_rank(
 
 
 def _items(
-    question: Question,
     results: Sequence[SearchResult],
     documents: Mapping[str, Document],
+    passages_of: Mapping[str, Sequence[UnitRun]],
 ) -> list[_Item]:
     items: list[_Item] = []
     for page, result in enumerate(results):
         document = documents.get(result.url)
-        passages = (
-            best_passages(document, question, limit=PASSAGES[0]) if document else []
-        )
+        passages = passages_of.get(result.url, ())
         # Files of a folder come without a snippet.
         if result.snippet or not passages:
             titled = f"{result.title}\n{result.snippet}".strip()
@@ -178,19 +196,6 @@ def _ranks(values: Floats) -> Floats:
 
 
 # The best passages of a page
-
-
-class UnitRun(NamedTuple):
-    """A run of neighbouring units."""
-
-    text: str
-    """The original text in the document."""
-    heading_path: tuple[str, ...]
-
-    @property
-    def headed(self) -> str:
-        """The text with its headings in front, as it is scored."""
-        return "\n".join(filter(None, (" > ".join(self.heading_path), self.text)))
 
 
 def best_passages(
