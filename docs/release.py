@@ -66,8 +66,8 @@ def main() -> None:
 
 
 def build(out: Path, *, tag: str | None = None) -> None:
-    """Write package, source, bundle, server.json, notes and SHA256SUMS to `out`; exit where the
-    files of the checkout disagree about the version."""
+    """Write package, source, bundle, server.json, Docker's entry, notes and SHA256SUMS to `out`; exit
+    where the files of the checkout disagree about the version."""
     version = agreed_version()
     if tag and tag != f"v{version}":
         sys.exit(f"The tag is {tag}, and the files say {version}.")
@@ -84,6 +84,7 @@ def build(out: Path, *, tag: str | None = None) -> None:
     (out / "server.json").write_text(
         json.dumps(entry, indent=2) + "\n", encoding="utf-8"
     )
+    write_catalog(out)
     files = sorted(path for path in out.iterdir() if path.is_file())
     sums = "".join(f"{hash_of(path)}  {path.name}\n" for path in files)
     (out / "SHA256SUMS").write_text(sums, encoding="utf-8")
@@ -200,6 +201,36 @@ def with_hash(listing: Mapping[str, Any], digest: str) -> dict[str, Any]:
         for one in listing["packages"]
     ]
     return {**listing, "packages": packages}
+
+
+def write_catalog(out: Path) -> None:
+    """Write the entry for Docker's catalogue, which names the commit and has the list of tools."""
+    head = ["git", "rev-parse", "HEAD"]
+    commit = subprocess.check_output(head, cwd=ROOT, text=True).strip()
+    entry = (ROOT / "deploy/docker-catalog/server.yaml").read_text(encoding="utf-8")
+    source = "source:\n"
+    (out / "docker-server.yaml").write_text(
+        entry.replace(source, f"{source}  commit: {commit}\n"), encoding="utf-8"
+    )
+    listed = json.loads((ROOT / "server/tools_list.json").read_text(encoding="utf-8"))
+    tools = [
+        {
+            "name": tool["name"],
+            "description": tool["description"],
+            "arguments": [
+                {
+                    "name": name,
+                    "type": field.get("type", "string"),
+                    "desc": field["description"],
+                }
+                for name, field in tool["inputSchema"]["properties"].items()
+            ],
+        }
+        for tool in listed
+    ]
+    (out / "docker-tools.json").write_text(
+        json.dumps(tools, indent=2) + "\n", encoding="utf-8"
+    )
 
 
 def hash_of(path: Path) -> str:

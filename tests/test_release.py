@@ -18,7 +18,15 @@ import yaml  # type: ignore[import-untyped]  # its types are a package of their 
 from docs.build import skills_of_the_plugin
 from docs.buttons import ENTRY, buttons, links
 from docs.picture import DEMO, MAX_TOKENS, QUESTION, SECONDS, SOURCE, marked, picture, run_winnow
-from docs.release import left_out, release_notes, stated_versions, tracked, with_hash, write_bundle
+from docs.release import (
+    left_out,
+    release_notes,
+    stated_versions,
+    tracked,
+    with_hash,
+    write_bundle,
+    write_catalog,
+)
 from docs.shell import shell_files
 
 from cli.command import command_line
@@ -241,6 +249,15 @@ def test_directories_of_servers_start_the_command_that_is_published() -> None:
     given = docker["config"]["env"] + docker["config"]["secrets"]
     assert {one["env" if "env" in one else "name"] for one in given} <= SETTINGS
     assert data("glama.json")["maintainers"]
+
+
+def test_dockers_entry_names_its_commit_and_every_argument_says_what_it_is(tmp_path: Path) -> None:
+    write_catalog(tmp_path)
+    entry = yaml.safe_load((tmp_path / "docker-server.yaml").read_text(encoding="utf-8"))
+    assert re.fullmatch(r"[0-9a-f]{40}", entry["source"]["commit"])
+    tools = json.loads((tmp_path / "docker-tools.json").read_text(encoding="utf-8"))
+    assert {tool["name"] for tool in tools} == set(TOOL_NAMES)
+    assert all(one["desc"] for tool in tools for one in tool["arguments"])
 
 
 @pytest.mark.parametrize("client", list(links()))
