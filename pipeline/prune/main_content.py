@@ -36,8 +36,8 @@ _IN_ONE_PIECE: Final = 0.8
 which its text is one piece: then it is believed though it is small, and what is apart
 from it is left out."""
 _MOST: Final = 0.7
-"""Share of the content that is above a heading that ends the page (figures:
-docs/log/2026-11-27.md)."""
+"""Share of the content that is above a heading that ends the page (figures: docs/log.md,
+2026-11-27)."""
 _STORY: Final = 60
 """Words of running text below a page's title, or in one box, that are its story. With
 40 to 100 the figures are the same."""

@@ -24,7 +24,7 @@ Ranges = list[tuple[int, int]]
 """[start, end) ranges of items that cover all of them in order."""
 SHORT_SHARE: Final = 0.4
 """Minimum filled share of a leaf before it may end early; shorter sections are merged
-(figures: docs/log/2026-11-27.md)."""
+(figures: docs/log.md, 2026-11-27)."""
 
 
 class Chunker(Protocol):

@@ -37,16 +37,12 @@ from readers.page import TITLE_CHARACTERS, Block, Document, Failure, Sentence
 _PARTLY_COMPARED: Final = "parts that are less likely to answer, since time ran out."
 FURNITURE_FACTOR: Final = 0.8
 """Factor on the scores of menu, footer and similar lines, which would otherwise rank
-<<<<<<< Updated upstream
 next to answers; their sentences are not lowered (figures: docs/log.md, 2026-11-27)."""
 UNITS_SHARE: Final = 0.06
 """Part of the call's time for cutting documents into units; what is done with a unit after that
 takes some seven times as long."""
 UNITS_SECONDS: Final = 0.1
 """Seconds for it in any case, so that what a search said is read when time is up."""
-=======
-next to answers; their sentences are not lowered (figures: docs/log/2026-11-27.md)."""
->>>>>>> Stashed changes
 Extractor = Callable[[Question, Sequence[Document], Reading], Awaitable[Reading]]
 """Revises the reading that the rules made of some documents, by a model that writes
 (`papers/zero_index`). One that fails or is too slow leaves it, and the note says

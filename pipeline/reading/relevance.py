@@ -82,14 +82,14 @@ MOST_TEXTS: Final = EMBED_TOKENS // EMBED_LONGEST
 """Texts without structure that are embedded in one call, best BM25 first."""
 WINDOWS: Final = 16
 """Windows of one page that the cross-encoder reads, about .3 processor seconds
-(figures: docs/log/2026-11-27.md)."""
+(figures: docs/log.md, 2026-11-27)."""
 WINDOWS_OF_PAGES: Final = 40
 """Most windows of several pages; as many units see a reranker: these hold .97 to 1.0 of
 the evidence on pages of paragraphs."""
 WORTH: Final = 0.5
 """Minimum share of the best score for a unit without a set budget, for a further page,
-and for reading a window beyond the first `WINDOWS` (figures:
-docs/log/2026-11-27.md)."""
+and for reading a window beyond the first `WINDOWS` (figures: docs/log.md,
+2026-11-27)."""
 READ_AT_ONCE: Final = 4
 """Windows between two looks at the time; the model reads one a batch."""
 

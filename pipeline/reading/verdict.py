@@ -34,10 +34,10 @@ from readers.page import Verdict as Word
 # pages, which count a quarter for what a reader read. Order: constant, unit, names, length, cosine.
 _WORD_WEIGHTS: Final = (-8.4, 5.9, 3.94, 2.38, 0.0)
 _MEANING_WEIGHTS: Final = (-5.26, 3.15, 2.34, 1.02, 2.2)
-# Order: constant, names, reader's log-odds, size, size times unit (docs/log/2026-11-27.md).
+# Order: constant, names, reader's log-odds, size, size times unit (docs/log.md, 2026-11-27).
 _READ: Final = (-0.11, 1.09, 0.53, -0.97, 0.98)
 # For pages in other languages without a reader, and for questions in another language than
-# the page, fitted on bench/asked/pairs_languages.jsonl (docs/log/2026-11-27.md). Order as above.
+# the page, fitted on bench/asked/pairs_languages.jsonl (docs/log.md, 2026-11-27). Order as above.
 _OTHER: Final = (-5.6, 5.45, 0.0, 0.0, 6.55)
 _ACROSS: Final = (-4.68, 0.0, 0.0, 0.0, 7.89)
 _SMALL: Final = 120
