@@ -7,6 +7,7 @@ import random
 import re
 import sys
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -27,7 +28,7 @@ from bench.paper_row import (
     opened,
     row,
 )
-from bench.raptor_asked import Asked, answered
+from bench.raptor_asked import Asked, answered, reported_by
 from models.protocols import Embedder, Said
 from papers.raptor.build import _Growth, build_tree
 from papers.raptor.cluster import (
@@ -43,7 +44,7 @@ from papers.raptor.cluster import (
     soft_mixture,
 )
 from papers.raptor.extract import SUMMARY_SENTENCE_TOKENS, Summary
-from papers.raptor.query import Traversal, query_tree
+from papers.raptor.query import NodeMode, Traversal, query_tree
 from papers.raptor.summarise import EXTRACTIVE, Writer, borne_out, supported_part
 from papers.raptor.tree import Clustering, NodeOptions, NodeTree, TreeNode, node_tree
 from pipeline.document.units import split_sentences
@@ -81,6 +82,8 @@ class Shape:
     """Tokens of a summary over those of its children."""
     inner: float
     """Share of inner nodes among what collapsed returns."""
+    layers: tuple[float, ...]
+    """Share of each layer, the leaves first, among the same."""
     shared: float
     """Share of the nodes that are in two clusters or more."""
     recall: float
@@ -102,6 +105,7 @@ async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) ->
     trees: list[NodeTree] = []
     found: list[float] = []
     inner: list[float] = []
+    layers: Counter[int] = Counter()
     began = time.process_time()
     for group in groups_of("qmsum_s", most=most):
         tree = await build_tree(
@@ -118,6 +122,7 @@ async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) ->
                 repeats=True,
             )
             inner.append(sum(one.node.is_summary for one in nodes) / max(1, len(nodes)))
+            layers.update(one.node.layer for one in nodes)
             asked = Asked(tree, group.documents, [])
             _, spans = await answered(
                 asked, question.text, "collapsed", embedder, 2_000, repeats=True
@@ -136,6 +141,7 @@ async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) ->
         float(np.mean([tokens for own in children for tokens in own])),
         sum(node.tokens for _, node in parents) / sum(map(sum, children)),
         float(np.mean(inner)),
+        tuple(layers[n] / layers.total() for n in range(1 + max(layers))),
         float(np.mean(twice)),
         float(np.mean(found)),
         time.process_time() - began,
@@ -621,15 +627,21 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
-@row(70, "RA App. I.2, Table 17 share of inner nodes", "papers/raptor/query.py")
+@row(70, "RA App. I.2, Tables 17 and 19 share of inner nodes", "papers/raptor/query.py")
 async def _(bench: Bench) -> Outcome:
-    found = [(await shape(bench.embedder, name)).inner for name in CLUSTERINGS]
+    shapes = [await shape(bench.embedder, name) for name in CLUSTERINGS]
+    found = [one.inner for one in shapes]
     text = ", ".join(
         f"{name} {one:.3f}" for name, one in zip(CLUSTERINGS, found, strict=True)
     )
     assert found[0] > 0.1 and found[2] > 0.1 and max(found) < 0.5
+    layers = shapes[0].layers
+    assert abs(sum(layers) - 1) < 1e-9 and abs(1 - layers[0] - found[0]) < 0.05
+    assert len(layers) > 2 and [*layers] == sorted(layers, reverse=True)
     return differs(
-        f"{text}, of one meeting's questions, with extracted summaries; the paper .185 to .57, by set and retriever"
+        f"{text}, of one meeting's questions, with extracted summaries; the paper .185 to .57, by set and retriever; "
+        f"by layer, from the leaves up, of kmeans: {', '.join(f'{one:.2f}' for one in layers)}; DPR and BM25 (Tables "
+        "18 and 20) are nowhere"
     )
 
 
@@ -884,6 +896,56 @@ async def _(_: Bench) -> Outcome:
     )
 
 
+WALKS: Final = (1, 3, 5, 10, 20)
+LENGTHS: Final = (500, 1_000, 2_000, 4_000)
+"""Nodes of each layer and tokens that Figure 3's two ways are asked with."""
+
+
+async def querying(
+    embedder: Embedder, name: str, *, most: int
+) -> dict[str, list[tuple[float, int]]]:
+    """Return recall of gold spans and tokens spent, a pair a question, by the two ways of
+    querying: traversal by the nodes taken of each layer, collapsed by its tokens (Figure 3)."""
+    ways: dict[str, tuple[NodeMode, int, Traversal]] = {
+        **{
+            f"traversal, {k} a layer": ("traversal", 10**6, Traversal(k)) for k in WALKS
+        },
+        **{f"collapsed, {n:,} tokens": ("collapsed", n, Traversal()) for n in LENGTHS},
+    }
+    found: dict[str, list[tuple[float, int]]] = {}
+    for group in groups_of(name, most=most):
+        tree = await build_tree(
+            group.documents, embedder=embedder, options=NodeOptions(), store=None
+        )
+        for question in group.questions:
+            for what, (mode, tokens, walk) in ways.items():
+                nodes = await query_tree(
+                    tree,
+                    Question(question.text),
+                    mode=mode,
+                    max_tokens=tokens,
+                    embedder=embedder,
+                    walk=walk,
+                    repeats=True,
+                )
+                _, spans = reported_by(tree, nodes)
+                spent = sum(one.tokens for one in nodes)
+                found.setdefault(what, []).append((recall(question.gold, spans), spent))
+    return found
+
+
+async def queryings(most: int) -> None:
+    """Print recall beside tokens of both ways of querying, set by set."""
+    bench = opened()
+    for name in SETS:
+        found = await querying(bench.embedder, name, most=most)
+        count = len(next(iter(found.values())))
+        print(f"{name}, {count} questions, {most} documents", flush=True)
+        for what, own in found.items():
+            held, spent = np.mean(own, axis=0)
+            print(f"  {held:.3f} in {spent:5.0f} tokens: {what}", flush=True)
+
+
 async def tables(most: int) -> None:
     """Print the shapes of trees by clustering."""
     bench = opened()
@@ -898,5 +960,7 @@ if __name__ == "__main__":
     few = "--check" in sys.argv
     if "--ablation" in sys.argv:
         anyio.run(ablations, 1 if few else 3)
+    elif "--querying" in sys.argv:
+        anyio.run(queryings, 1 if few else 3)
     else:
         anyio.run(tables, 1 if few else 6)

@@ -1,5 +1,6 @@
 """`python -m papers`: rows are listed, run by name, and name the extra that they lack."""
 
+import re
 import subprocess
 import sys
 
@@ -39,6 +40,36 @@ def test_rows_are_meant_by_paper_number_or_a_word_in_any_form() -> None:
     assert {4, 58} <= {*named(["chunk"]), *named(["time"])}
     assert named(["idms"]) == list(range(75, 82))
     assert named(["raptor.75"]) == []
+
+
+PRINTED = {
+    "raptor": "§3 §4 §4.1 App. A App. B App. C App. D App. E App. F App. G App. H App. I "
+    "Figures 1 to 7, Tables 1 to 20, Algorithms 1 to 2",
+    "htmlrag": "§3.2.1 §3.2.2 §3.3 §3.4.1 §3.4.2 §4.1 §4.2 §4.3 §4.4 §4.5 §4.6.1 §4.6.2 §4.6.3 "
+    "§4.6.4 App. A App. B Figures 1 to 6, Tables 1 to 4, Algorithms 1 to 3, Eqs. 1 to 3",
+    "idms": "Figure 1, Tables 1 to 3, Eqs. 1 to 8",
+    "zero_index": "§2.1 §3.1 §3.2 §4.1 §4.2 §4.3 §4.4 §4.5 §5.1 §5.2 Figures 1 to 3, Tables 1 to 5",
+}
+"""What each paper numbers that prints a method or a figure."""
+
+
+@pytest.mark.parametrize("paper", PRINTED)
+def test_each_numbered_thing_of_a_paper_has_its_line_in_the_readme(paper: str) -> None:
+    lines = (ROOT / "papers" / paper / "README.md").read_text("utf-8").splitlines()
+    sections = [line.split("|")[1] for line in lines if line.startswith("| ")]
+    assert numbered_in(PRINTED[paper]) - numbered_in(", ".join(sections)) == set()
+
+
+def numbered_in(text: str) -> set[str]:
+    """Return the sections, appendices, figures, tables, algorithms and equations that a text
+    names, each by itself: `Tables 1 to 3` are three."""
+    named_here = {*re.findall(r"§[\d.]*\d|App\. [A-I]", text)}
+    forms = r"(Figure|Table|Algorithm|Eq)s?\.? (\d+)(?:(,| to| and) (\d+))?"
+    for kind, begin, joint, end in re.findall(forms, text):
+        ends = (int(begin), int(end or begin))
+        numbers = range(ends[0], ends[1] + 1) if joint == " to" else ends
+        named_here |= {f"{kind} {number}" for number in numbers}
+    return named_here
 
 
 def test_a_package_that_is_not_there_is_named_with_its_extra() -> None:
