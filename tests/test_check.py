@@ -71,10 +71,10 @@ async def test_what_a_quotation_changed_is_reported_beside_what_is_there(connect
 @pytest.mark.parametrize(
     ("stated", "outcome", "missing"),
     [
-        ("Dropping it saves 94000 crowns a season.", "in the sources", ""),
-        ("Dropping it saves 94,000.0 crowns a season.", "in the sources", ""),
+        ("Dropping it saves 94000 crowns a season.", "numbers and names occur", ""),
+        ("Dropping it saves 94,000.0 crowns a season.", "numbers and names occur", ""),
         ("Dropping it saves 65 crowns on Ascension.", "in no source", "65 crowns, Ascension"),
-        ("A minibus under the name NIGHTBIRD will drive.", "in the sources", ""),
+        ("A minibus under the name NIGHTBIRD will drive.", "numbers and names occur", ""),
         ("The mayor of Brindle Quay was born in Narvik.", "in no source", "Narvik"),
         ("It saves money every season.", "no number, date or name", ""),
     ],
@@ -110,8 +110,20 @@ async def test_numbers_are_compared_by_value_and_dates_by_day_month_and_year(
         call = {"question": "", "sources": [str(page)], "draft": f"{stated}\n"}
         result = await client.call_tool("extract_relevant", call)
     (item,) = data_of(result)["checked"]
-    assert item["outcome"] == ("in no source" if missing else "in the sources")
+    assert item["outcome"] == ("in no source" if missing else "numbers and names occur")
     assert missing in text_of(result)
+
+
+async def test_a_statement_has_its_nearest_passage_and_what_cites_nothing_is_counted(
+    connect: Connect,
+) -> None:
+    draft = (
+        f"Dropping it costs 94,000 crowns a season. [1] The mayor likes .NET 8.\n\n[1]: {CUTS}\n"
+    )
+    result = await check(connect, draft)
+    assert ("statement", "numbers and names occur") in outcomes(result)
+    assert "Dropping it saves 94,000 crowns a season" in text_of(result)
+    assert "Not looked up: 1 statement that cites no source" in text_of(result)
 
 
 async def test_references_are_read_and_their_titles_compared(connect: Connect, site: Site) -> None:

@@ -11,7 +11,7 @@ from typing import Final
 from mcp_types import CallToolResult
 
 from errors import UsageError
-from extras.drafts.check import COMPLETE, Checked, check
+from extras.drafts.check import COMPLETE, UNCHECKED, Checked, check
 from extras.drafts.draft import Draft, read_draft
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import FIRST, Sheet, shortened
@@ -80,9 +80,12 @@ async def check_draft(
     }
     checked = await check(parsed, documents, unread, works, reader=services.reader)
     # 3. What lacks something first
-    ordered = sorted(checked, key=lambda result: result.outcome in COMPLETE)
+    ordered = sorted(
+        checked,
+        key=lambda result: (result.outcome in COMPLETE, result.outcome == UNCHECKED),
+    )
     budget = max_tokens or UNASKED
-    sheet, written = await in_thread(_sheet, ordered, budget)
+    sheet, written = await in_thread(_sheet, ordered, parsed.uncited, budget)
     following = larger(CHECKING_TOOL, budget) if written < len(checked) else []
     ending = Ending(CHECKING_TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
@@ -113,9 +116,7 @@ def _facts(
                 citation=result.citation,
                 text=shortened(one_line(result.text), SAID_TOKENS),
                 note=one_line(result.note),
-                nearest=""
-                if result.outcome in COMPLETE
-                else shortened(one_line(result.words), SAID_TOKENS),
+                nearest=shortened(one_line(result.words), SAID_TOKENS),
             )
             for number, result in enumerate(checked[:written], 1)
         ],
@@ -148,7 +149,9 @@ def _named(
     return list(dict.fromkeys(addresses))
 
 
-def _sheet(checked: Sequence[Checked], max_tokens: int) -> tuple[Sheet, int]:
+def _sheet(
+    checked: Sequence[Checked], uncited: int, max_tokens: int
+) -> tuple[Sheet, int]:
     """Write as many items as fit, each with the source's words below; return their
     number.
 
@@ -158,6 +161,12 @@ def _sheet(checked: Sequence[Checked], max_tokens: int) -> tuple[Sheet, int]:
     delimiter = new_delimiter()
     sheet = Sheet(max_tokens)
     sheet.add(_counted(checked))
+    if uncited:
+        sheet.add(
+            f"Not looked up: {uncited} statement{'s' * (uncited != 1)} that cite"
+            f"{'s' * (uncited == 1)} no source, beside others that do. To look them up, "
+            f"pass them alone."
+        )
     sheet.add(notice(delimiter))
     written = 0
     for number, result in enumerate(checked, 1):
@@ -167,7 +176,7 @@ def _sheet(checked: Sequence[Checked], max_tokens: int) -> tuple[Sheet, int]:
         ]
         if result.note:
             lines.append(quoted(result.note, delimiter))
-        if result.outcome not in COMPLETE and result.citation:
+        if result.words and result.citation:
             lines.append(
                 f"Nearest: {quoted(shortened(result.words, SAID_TOKENS), delimiter)} "
                 f"{address(result.citation)}"

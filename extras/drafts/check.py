@@ -25,13 +25,13 @@ from readers.page import Document, Failure
 
 Outcome = (
     Standing
-    | Literal["in the sources", "in no source", "no number, date or name"]
+    | Literal["numbers and names occur", "in no source", "no number, date or name"]
     | Literal["there", "another title", "retracted", "gone", "not read"]
 )
-COMPLETE: Final = frozenset(
-    {"verbatim", "in the sources", "no number, date or name", "there"}
-)
-"""Results in which nothing is missing."""
+UNCHECKED: Final = "no number, date or name"
+"""Outcome of a statement of which nothing can be looked up."""
+COMPLETE: Final = frozenset({"verbatim", "numbers and names occur", "there"})
+"""Outcomes in which nothing is missing; a statement may be false all the same."""
 TITLE_SHARE: Final = 0.5
 """Share of a title's words that a page's own title must have, either way: drafts
 shorten titles and add the site."""
@@ -169,11 +169,11 @@ async def _statement(cited: CitedText, sources: Sources, reader: Reader) -> Chec
     language = statement.language
     details = await in_thread(sources.details, language)
     missing = missing_details(cited.text, language, details)
-    outcome: Outcome = "in the sources"
+    outcome: Outcome = "numbers and names occur"
     if missing:
         outcome = "in no source"
     elif not missing_details(cited.text, language, SourceDetails()):
-        outcome = "no number, date or name"
+        outcome = UNCHECKED
     note = f"{sources.nowhere}: {', '.join(missing)}" if missing else ""
     return Checked("statement", cited.text, outcome, citation, words, note)
 

@@ -75,13 +75,15 @@ class Draft:
     quotes: tuple[CitedText, ...]
     statements: tuple[CitedText, ...]
     references: tuple[Reference, ...]
+    uncited: int = 0
+    """Statements that are left out, since others cite a source and they cite none."""
 
 
 def read_draft(text: str) -> Draft:
     """Take a draft apart. Headings, tables and code state nothing.
 
     Quotations and statements of fewer than `LEAST_WORDS` words are dropped. Where some
-    statements cite a source, those that cite none are dropped, too."""
+    statements cite a source, those that cite none are only counted."""
     text = _DOI_NAMED.sub("https://doi.org/", text.replace("\r\n", "\n"))
     is_html = text.lstrip().startswith("<") and "</" in text
     # 1. The list of references, which contains no statements
@@ -121,10 +123,12 @@ def read_draft(text: str) -> Draft:
     long_quotes = (
         quote for quote in quotes if len(raw_words(quote.text)) >= LEAST_WORDS
     )
+    cited_statements = [statement for statement in statements if statement.cited]
     return Draft(
         tuple(dict.fromkeys(long_quotes)),
-        tuple([text for text in statements if text.cited] or statements),
+        tuple(cited_statements or statements),
         tuple(entries.values()),
+        len(statements) - len(cited_statements) if cited_statements else 0,
     )
 
 
@@ -211,4 +215,4 @@ def _cited(text: str, urls: list[str]) -> tuple[str, ...]:
 
 def _unmarked(text: str) -> str:
     words = " ".join(_CITATION.sub(r"\1", text).split())
-    return re.sub(r" (?=[.,])", "", words)
+    return re.sub(r" (?=[.,](?:\s|$))", "", words)

@@ -113,8 +113,7 @@ def write_further(
     else:
         write_next(sheet, following, "fetch_and_prune_html")
         if pruned.parts_left and (read.named or not 0 < max_tokens < WIDE):
-            kind = "further" if read.named else "weaker"
-            sheet.add(f"Left out: {pruned.left_out} {kind} parts.")
+            sheet.add(f"Left out: {pruned.left_out} further parts.")
         if menu_cursor:
             ends = f"Main content ends here. Around it, {pruned.around} parts: the same call with"
             _ = sheet.add(f"{ends} cursor={menu_cursor}") or sheet.add(brief)
