@@ -23,7 +23,8 @@ _CLEARED: Final = "\033[H\033[J"
 
 
 def daemon_rows() -> dict[str, str]:
-    """Return what each daemon of this user is doing, as names and texts."""
+    """Return what each daemon of this user is doing, as names and texts of a value a
+    line."""
     rows = {}
     for path, link in _daemons():
         try:
@@ -33,7 +34,7 @@ def daemon_rows() -> dict[str, str]:
         finally:
             link.close()
         about["log"] = f"{path}.log"
-        rows[f"daemon {about['process']}"] = "; ".join(
+        rows[f"daemon {about['process']}"] = "\n  ".join(
             f"{name} {', '.join(value) if isinstance(value, list) else value}"
             for name, value in about.items()
         )
@@ -46,7 +47,7 @@ def watch_daemons() -> NoReturn:
     above = _CLEARED if sys.stdout.isatty() else ""
     while True:
         rows = "\n".join(f"{name}: {text}" for name, text in daemon_rows().items())
-        print(above + rows.replace("; ", "\n  "), flush=True)
+        print(above + rows, flush=True)
         time.sleep(_REDRAW_SECONDS)
 
 

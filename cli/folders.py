@@ -11,7 +11,7 @@ from typing import Final
 
 from cli.output import OK, print_json
 from errors import UsageError
-from server.folder_list import as_list, read_folder_list, write_own
+from server.folder_list import as_list, folders_in, read_folder_list, write_own
 from server.settings import folder_list
 
 _NONE_LISTED: Final = (
@@ -29,29 +29,28 @@ def change_list(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     Raises `UsageError` for a folder that does not exist, or is not on the list."""
     path = folder_list()
     listed = read_folder_list(path)
-    folders = [os.path.abspath(os.path.expanduser(name)) for name in args.names]
-    if args.action == "add":
-        for folder in folders:
-            if not os.path.exists(folder) or {"\n", os.pathsep} & {*folder}:
+    for name, address in folders_in(os.pathsep.join(args.names)).items():
+        folder = os.path.abspath(os.path.expanduser(name))
+        if args.action == "add":
+            if not os.path.exists(folder) or "\n" in folder:
                 raise UsageError(
                     f"The folder {folder!r} does not exist, or has {os.pathsep!r} in its path.",
                     hint="Check the path.",
                 )
-        listed += folders
-    elif args.action == "remove":
-        for folder in folders:
+            listed[folder] = address
+        elif args.action == "remove":
             if folder not in listed:
                 raise UsageError(
                     f"{folder!r} is not on the list.", hint="See `winnow folders list`."
                 )
-            listed.remove(folder)
-    if folders:
-        write_own(path, as_list(listed))
-        listed = read_folder_list(path)
+            del listed[folder]
+    text = as_list(listed)
+    if args.names:
+        write_own(path, text)
     if args.json:
-        print_json({"folders": listed, "list": str(path)})
+        print_json({"folders": text.splitlines(), "list": str(path)})
     else:
-        print("\n".join(listed) or _NONE_LISTED)
+        print(text.rstrip("\n") or _NONE_LISTED)
     if args.action == "remove":
         print(_REMOVED, file=sys.stderr)
     return OK

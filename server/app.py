@@ -37,6 +37,7 @@ from server.process import (
     Opening,
     leave,
     open_first,
+    show_addresses,
     start_log,
     start_telemetry,
     watch_signals,
@@ -196,7 +197,9 @@ def build_server(
     server.structured = settings.structured
     server.is_open = lambda: bool(current) and current[0].settled.is_set()
     server.stores = lambda: current[0].stores if current else None
-    server.middleware.extend([partial(check_arguments, server.list_tools), open_first])
+    server.middleware.extend(
+        [partial(check_arguments, server.list_tools), show_addresses, open_first]
+    )
     offer_resources(server, lambda: current[0])
     offer_prompts(server)
     return server

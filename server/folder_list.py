@@ -1,34 +1,52 @@
-"""A person's list of folders, one path a line: command line, desk, doctor and clients'
-servers search and read these where nothing names others.
+"""A person's list of folders, one a line: command line, desk, doctor and clients'
+servers search and read these where nothing names others. `DIR=https://…` also says at
+which address readers open what is in a folder.
 
 Not for: where the list is (`server/settings.py`), nor changing it (`cli/folders.py`)."""
 
 import os
+import re
 import shutil
-from collections.abc import Iterable
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Final
 
 from errors import UsageError
 
+_ENTRY: Final = re.compile(
+    r"([^S]+?)(=https?://[^\s/:@S]+(?::\d{1,5})?(?:[/?][^\s\"\\S]*)?)?\s*(?:S|\Z)".replace(
+        "S", os.pathsep
+    )
+)
+"""A folder between the separators of PATH, which an address may have before its
+port."""
 
-def read_folder_list(path: Path) -> list[str]:
-    """Return the folders of the list at `path`, none where it does not exist; raises
-    `UsageError` where it cannot be read."""
+
+def folders_in(text: str) -> dict[str, str]:
+    """Return the folders that WINNOW_FOLDERS names, as they are written, each with
+    `=https://…` where readers have an address for it, else with ""."""
+    entries = _ENTRY.findall(text)
+    return {name.strip(): address for name, address in entries if name.strip()}
+
+
+def read_folder_list(path: Path) -> dict[str, str]:
+    """Return the folders of the list at `path`, as `folders_in` does, none where it does
+    not exist; raises `UsageError` where it cannot be read."""
     try:
         text = path.read_text(encoding="utf-8", errors="surrogateescape")
     except FileNotFoundError:
-        return []
+        return {}
     except OSError as error:
         raise UsageError(
             f"The list of folders, {path}, cannot be read: {error.strerror}.",
             hint="Check its owner and permissions.",
         ) from error
-    return [line for line in text.split("\n") if line.strip()]
+    return folders_in(text.replace("\n", os.pathsep))
 
 
-def as_list(folders: Iterable[str]) -> str:
-    """Return the text of a list of folders, each once."""
-    return "".join(f"{folder}\n" for folder in dict.fromkeys(folders))
+def as_list(folders: Mapping[str, str], separator: str = "\n") -> str:
+    """Return the text of a list of folders."""
+    return "".join(f"{name}{address}{separator}" for name, address in folders.items())
 
 
 def write_own(path: Path, text: str) -> None:

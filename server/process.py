@@ -261,6 +261,33 @@ class Opening:
             failed(error)
 
 
+async def show_addresses(
+    ctx: ServerRequestContext[Any], call_next: CallNext
+) -> HandlerResult:
+    """Middleware: a client names what is below a folder with an address by it, and gets
+    it named so.
+
+    The text of an answer is written so, since its tokens are counted, and the words that
+    it quotes stay as they are."""
+    pairs = ctx.lifespan_context.settings.addresses
+    if not pairs or ctx.method not in {"tools/call", "resources/read"}:
+        return await call_next(ctx)
+    from pipeline.text.frame import OPENED_AT, exchanged  # noqa: PLC0415  the pipeline, imported after the first answer
+
+    params = exchanged(ctx.params, tuple((to, by) for by, to in pairs))
+    before = OPENED_AT.set(pairs)
+    try:
+        result = await call_next(replace(ctx, params=params))
+    finally:
+        OPENED_AT.reset(before)
+    if not isinstance(result, dict):  # not ready, or no such argument
+        return result
+    return {
+        name: value if name == "content" else exchanged(value, pairs)
+        for name, value in result.items()
+    }
+
+
 async def open_first(
     ctx: ServerRequestContext[Any], call_next: CallNext
 ) -> HandlerResult:

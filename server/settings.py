@@ -25,11 +25,11 @@ from pydantic import (
 )
 
 from cache.server import ADDRESS
-from errors import UsageError, without_password
+from errors import UsageError, encoded, without_password
 from models.options import ModelOptions, read_options
 from pipeline.fetch.page_source import Plan, site_at
 from pipeline.search.provider import providers
-from server.folder_list import read_folder_list
+from server.folder_list import as_list, folders_in, read_folder_list
 
 MEGABYTE: Final = 1_000_000
 """Bytes a megabyte: decimal, as for disks and downloads."""
@@ -106,13 +106,13 @@ def _path(text: str) -> Path:
     return Path(text).expanduser().absolute()
 
 
-def _named_folders(text: str) -> list[Path]:
+def _named_folders(text: str) -> dict[Path, str]:
+    """Return folders with their addresses, as `folders_in` does."""
     # Unlike `Path.expanduser` this does not raise for an unknown user.
-    return [
-        Path(os.path.expanduser(name.strip()))
-        for name in text.split(os.pathsep)
-        if name.strip()
-    ]
+    return {
+        Path(os.path.expanduser(name)): address
+        for name, address in folders_in(text).items()
+    }
 
 
 _CORRECTED: Final = (
@@ -282,7 +282,8 @@ class Settings:
     folders: Annotated[tuple[Path, ...], PlainValidator(_folders)] = _setting(
         (),
         "Folders (or single files) that may be searched and read, separated as in "
-        "PATH. Hidden files and folders are excluded unless named here themselves, "
+        "PATH; DIR=https://… where answers shall cite that address, at which readers "
+        "open what is in DIR. Hidden files and folders are excluded unless named here themselves, "
         "such as ~/notes:~/notes/.drafts. Those of `winnow folders` by default, save "
         "over HTTP.",
     )
@@ -451,6 +452,8 @@ class Settings:
     """OTEL_EXPORTER_OTLP_ENDPOINT: address of an OpenTelemetry collector."""
     missing: tuple[str, ...] = ()
     """Configured folders that do not exist, if others do."""
+    addresses: tuple[tuple[str, str], ...] = ()
+    """Of folders that readers open elsewhere: `file:` address, and theirs."""
     unknown: tuple[str, ...] = ()
     """Environment variables that start with WINNOW_ but are not settings."""
 
@@ -586,7 +589,7 @@ def survey_settings(
     """
     env = os.environ if environment is None else environment
     if listed is not None and not env.get("WINNOW_FOLDERS"):
-        env = {**env, "WINNOW_FOLDERS": os.pathsep.join(read_folder_list(listed))}
+        env = {**env, "WINNOW_FOLDERS": as_list(read_folder_list(listed), os.pathsep)}
     values: dict[str, Any] = {}
     faults: dict[str, UsageError] = {}
     for setting in SETTINGS_TABLE:
@@ -602,6 +605,11 @@ def survey_settings(
         )
         missing = (str(path) for path in paths if not os.path.exists(path))
         values["missing"] = tuple(missing)
+        values["addresses"] = tuple(
+            (path.resolve().as_uri(), encoded(address[1:].rstrip("/")))
+            for path, address in paths.items()
+            if address
+        )
     settings = Settings(**values)
     faults |= _unmet_providers(settings) if "search" not in faults else {}
     for variable, hint in _REFUSED.items():

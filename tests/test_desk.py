@@ -13,6 +13,7 @@ import pytest
 from bench.desk import draw_pictures
 from tests.support import LIBRARY, ROOT, Site
 from tests.support.desk import browsing, desk_served, violations
+from tests.support.pdf import make_pdf
 from tests.test_web import hits
 
 slow = pytest.mark.slow
@@ -130,6 +131,44 @@ def test_only_who_has_the_address_and_comes_from_our_own_page_gets_in(url: str) 
         assert (
             http.post(f"{url}message", content=json.dumps(body), headers=plain).status_code == 403
         )
+
+
+@slow
+def test_a_cited_file_opens_in_the_browser_without_its_scripts(tmp_path: Path) -> None:
+    library = tmp_path / "my notes"
+    library.mkdir()
+    (library / "50% #1.pdf").write_bytes(make_pdf([[("Valves.", 12)]], title="valves"))
+    (library / "page.html").write_text("<p>Für Ann<script>alert(1)</script>", encoding="utf-8")
+    (library / ".env").write_text("KEY=1", encoding="utf-8")
+    (tmp_path / "outside.txt").write_text("secret", encoding="utf-8")
+
+    def opened(path: Path) -> httpx2.Response:
+        return http.get(f"{url}file", params={"url": path.as_uri()})
+
+    with (
+        desk_served(tmp_path / "cache", library=library) as url,
+        httpx2.Client(timeout=30) as http,
+    ):
+        pdf = opened(library / "50% #1.pdf")
+        assert (pdf.headers["content-type"], pdf.content[:4]) == ("application/pdf", b"%PDF")
+        page = opened(library / "page.html")
+        assert page.headers["content-type"] == "text/html; charset=utf-8"
+        assert "Für Ann" in page.text
+        assert page.headers["content-security-policy"].startswith("sandbox; default-src 'none'")
+        for path in (library / ".env", tmp_path / "outside.txt", library / "gone.txt", library):
+            assert opened(path).status_code == 404, path
+        assert http.get(f"{url}file").status_code == 404
+        origin = url.rstrip("/").rsplit("/", 1)[0]
+        assert http.get(f"{origin}/file", params={"url": library.as_uri()}).status_code == 403
+
+
+@slow
+def test_a_card_opens_its_file(page: Any) -> None:
+    cards = ask(page, "ask", "How deep is Lake Orvane?", LAKE).locator(".card")
+    with page.context.expect_page() as opening:
+        cards.get_by_text("Open the page at these words").first.click()
+    opening.value.wait_for_load_state()
+    assert "Lake Orvane" in opening.value.inner_text("body")
 
 
 @slow

@@ -34,7 +34,7 @@ def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
 
 def test_the_list_of_a_person_is_for_that_person_alone(tmp_path: Path) -> None:
     listed = folder_list()
-    write_own(listed, as_list([str(tmp_path)]))
+    write_own(listed, as_list({str(tmp_path): ""}))
     try:
         assert read_settings({}).folders == (tmp_path.resolve(),)
         assert read_settings({}, for_others=True).folders == ()

@@ -11,7 +11,10 @@ def _arguments(parser: argparse.ArgumentParser) -> None:
     actions = ["add", "remove", "list"]
     parser.add_argument("action", nargs="?", choices=actions, default="list")
     parser.add_argument(
-        "names", nargs="*", metavar="DIR", help="folders, or single files"
+        "names",
+        nargs="*",
+        metavar="DIR",
+        help="folders, or single files; DIR=https://… if readers have that address for it",
     )
 
 

@@ -35,11 +35,17 @@ export function said(text, tag = "bdi", props = {}) {
   return h(tag, { dir: "auto", ...props }, text);
 }
 
-/** A link to a page of the web; a file's place as text, since a browser opens none from here. */
+/** Where a browser opens an address from here; nothing for a file without a way to it. */
+export function opensAt(door, url) {
+  return /^https?:\/\//i.test(url) ? url : door.fileAt?.(url);
+}
+
+/** A link to a page of the web or a file; the place of one that does not open from here as text. */
 export function link(door, url, text, props = {}) {
-  if (!/^https?:\/\//i.test(url)) return said(text, "span", { ...props, title: placeOf(url) });
+  const href = opensAt(door, url);
+  if (!href) return said(text, "span", { ...props, title: placeOf(url) });
   const open = door.open && ((event) => { event.preventDefault(); door.open(url); });
-  return said(text, "a", { ...props, href: url, target: "_blank", rel: "noopener noreferrer nofollow", onclick: open });
+  return said(text, "a", { ...props, href, target: "_blank", rel: "noopener noreferrer nofollow", onclick: open });
 }
 
 /** What a person calls the place of a page: the host, or a file's name. */

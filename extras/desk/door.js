@@ -26,6 +26,12 @@ export class LocalDoor {
     save(name, text);
   }
 
+  /** Where our server shows a file of the person's folders, at the page or words of its address. */
+  fileAt(url) {
+    const [file, place] = url.split(/#(.*)/s);
+    return /^file:/i.test(file) ? `file?url=${encodeURIComponent(file)}${place ? `#${place}` : ""}` : undefined;
+  }
+
   #post(path, body, signal) {
     const headers = { "Content-Type": "application/json" };
     return this.#fetch(path, { method: "POST", headers, body: JSON.stringify(body), signal });

@@ -1,7 +1,7 @@
 // The evidence of an answer: verdict, passages as cards by page, what was left out, how to go on.
 
 import { formatNumber, t } from "./texts.js";
-import { announce, button, copy, details, freshId, h, link, meter, said, siteOf, step, svg } from "./dom.js";
+import { announce, button, copy, details, freshId, h, link, meter, opensAt, said, siteOf, step, svg } from "./dom.js";
 
 const FORMS = { markdown: "md", html: "html", json: "json", bibtex: "bib", ris: "ris" };
 
@@ -96,7 +96,7 @@ function drawCard(passage, page, own, door, pick) {
     h("footer", {},
       passage.by && h("span", { class: "score", title: t(`by.${passage.by}`) },
         meter(t("score", { n: formatNumber(passage.score, 2) }), passage.score, 1), formatNumber(passage.score, 2)),
-      /^https?:/.test(passage.citation) && link(door, passage.citation, t("open.words"), { class: "small" }),
+      opensAt(door, passage.citation) && link(door, passage.citation, t("open.words"), { class: "small" }),
       (passage.before || passage.after) && fold,
       button(t("copy"), () => copy(cited(passage, page)), { class: "small" }),
       passage.also?.length > 0 && details(t("also", { n: passage.also.length }),

@@ -29,19 +29,25 @@ from starlette.applications import Starlette
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from cli.output import FAILED, OK
+from errors import AddressRefused
 from extras.desk.page import desk_html
 from extras.http.serve import listen
+from pipeline.fetch.files import allowed_path, path_of_url
 from server.app import build_server
 from server.settings import Settings, for_a_person, read_settings
 
 Emit = Callable[[str, object], Awaitable[None]]
 
 HOST: Final = "127.0.0.1"
+_POLICY_HEADER: Final = "Content-Security-Policy"
+_FILE_POLICY: Final = (
+    "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:"
+)
 _HEADERS: Final = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -87,6 +93,7 @@ def build_desk(settings: Settings, *, token: str, port: int) -> ASGIApp:
     routes = [
         Route("/", desk.page),
         Route("/message", desk.message, methods=["POST"]),
+        Route("/file", desk.file),
     ]
     return _Gate(
         Starlette(routes=[Mount(f"/{token}", routes=routes)], lifespan=lifespan),
@@ -112,9 +119,9 @@ class _Gate:
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                MutableHeaders(scope=message).update(
-                    {**_HEADERS, "Content-Security-Policy": self._policy}
-                )
+                headers = MutableHeaders(scope=message)
+                headers.update(_HEADERS)
+                headers.setdefault(_POLICY_HEADER, self._policy)
             await send(message)
 
         refused = self._refused(Headers(scope=scope), scope["method"], scope["path"])
@@ -171,6 +178,22 @@ class _Desk:
 
     async def page(self, request: Request) -> Response:
         return HTMLResponse(desk_html())
+
+    async def file(self, request: Request) -> Response:
+        """Return the file of the query's `url`, which must be below the folders, as a
+        browser shows it; a page without its scripts and what it would load.
+
+        Raises HTTP 404 where there is none."""
+        try:
+            path = path_of_url(request.query_params.get("url", ""))
+            path = allowed_path(path, roots=self._settings.folders)
+        except AddressRefused as error:
+            raise HTTPException(HTTPStatus.NOT_FOUND, str(error)) from error
+        if not path.is_file():
+            raise HTTPException(HTTPStatus.NOT_FOUND)
+        # In a sandbox there is no viewer of PDF.
+        policy = _FILE_POLICY if path.suffix.lower() != ".pdf" else "default-src 'self'"
+        return FileResponse(path, headers={_POLICY_HEADER: policy})
 
     async def message(self, request: Request) -> Response:
         """Pass an MCP message to the server; stream its messages back as server-sent

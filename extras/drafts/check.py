@@ -19,6 +19,7 @@ from pipeline.document.cite import cite
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Reader
 from pipeline.search.chain import Findings as Works
+from pipeline.text.frame import opened
 from pipeline.text.words import index_terms
 from pipeline.work import in_thread, time_left
 from readers.page import Document, Failure
@@ -182,7 +183,7 @@ def _reference(reference: Reference, sources: Sources, works: Works) -> Checked:
     """Say whether a reference is there, by what a catalogue has of its DOI, else by its
     page, and under which title."""
     url, title = reference.url, reference.title
-    shown_name = f"{title}: {url}" if title else url
+    shown_name = f"{title}: {opened(url)}" if title else opened(url)
 
     def outcome(result: Outcome, citation: str = "", note: str = "") -> Checked:
         return Checked("reference", shown_name, result, citation, note=note)

@@ -22,7 +22,7 @@ from cli.daemon import stop_daemons
 from cli.output import OK, USAGE, Check, print_json
 from errors import UsageError
 from extras.install.clients import CLIENTS, OTHER, file_of
-from server.folder_list import as_list, read_folder_list, write_own
+from server.folder_list import as_list, folders_in, read_folder_list, write_own
 from server.settings import SETTINGS_TABLE, folder_list, read_settings
 from server.version import VERSION
 from server.wiring import without_faults
@@ -135,8 +135,11 @@ def _to_list(folders: str) -> _Change:
     """Return the list of folders with these, separated as in PATH, added to it."""
     path = folder_list()
     listed = read_folder_list(path)
-    both = as_list([*listed, *map(os.path.expanduser, folders.split(os.pathsep))])
-    return _Change(path, as_list(listed), both)
+    both = listed | {
+        os.path.expanduser(name): address
+        for name, address in folders_in(folders).items()
+    }
+    return _Change(path, as_list(listed), as_list(both))
 
 
 def _to_client(path: Path, config: Json) -> _Change:
@@ -222,12 +225,12 @@ def absolute(overrides: Mapping[str, str]) -> dict[str, str]:
     settings = dict(overrides)
     for name in _PATHS & overrides.keys():
         paths = (
-            overrides[name].split(os.pathsep)
+            folders_in(overrides[name])
             if name == "folders"
-            else [overrides[name]]
+            else {overrides[name].strip(): ""}
         )
         settings[name] = os.pathsep.join(
-            _from_root(path.strip()) for path in paths if path.strip()
+            f"{_from_root(path)}{address}" for path, address in paths.items() if path
         )
     for name in _MODEL_ROLES & overrides.keys():
         backend, _, file = overrides[name].partition(":")

@@ -117,7 +117,6 @@ class FolderProvider:
         self._looked = 0.0
         self._folders = Folders(self._roots, file_bytes=file_bytes)
         self._listing = Listing()
-        self._listed: frozenset[str] = frozenset()
         # What the queues below are worked out from.
         self._compared: tuple[object, ...] = ()
         # What is new or changed and not counted yet, the next file last; and documents that are
@@ -216,7 +215,7 @@ class FolderProvider:
             return SearchOutcome(
                 results, self.name, "ok", reason, unread=unread, unsearched=unsearched
             )
-        if self._listing.missing and not self._listed:
+        if self._listing.missing and not self._listing.files:
             return SearchOutcome((), self.name, "unreachable", unsearched)
         if not unread:
             roots = ", ".join(map(str, self._roots))
@@ -289,28 +288,26 @@ class FolderProvider:
             # the next, and what is counted meanwhile leaves and joins the queues.
             self._looked = began
             if looked is not None:
-                self._compared, self._listing, self._listed, stamps = looked
+                self._compared, self._listing, stamps = looked
                 self._queue(stamps)
 
     def _list(
         self,
-    ) -> (
-        tuple[tuple[object, ...], Listing, frozenset[str], dict[FileStamp, int]] | None
-    ):
+    ) -> tuple[tuple[object, ...], Listing, dict[FileStamp, int]] | None:
         """Return what differs between states of the folders and of the index, what is in
-        the folders, their paths, and the files in the index with their pages; None in
-        the same state as before."""
+        the folders, and the files in the index with their pages; None in the same state
+        as before."""
         index = self._opened()
         listing = self._folders.look()
         compared = (index, index.version, listing)
         if compared == self._compared:
             return None
-        listed = frozenset(stamp.path for stamp in listing.files)
         stamps = index.stamps()
         # A drive that is away for a while comes back with its files.
         if not listing.missing:
+            listed = frozenset(stamp.path for stamp in listing.files)
             index.forget(stamp for stamp in stamps if stamp.path not in listed)
-        return compared, listing, listed, stamps
+        return compared, listing, stamps
 
     def _queue(self, stamps: Mapping[FileStamp, int]) -> None:
         new = [stamp for stamp in self._listing.files if stamps.get(stamp) != 0]
@@ -519,8 +516,11 @@ class FolderProvider:
         # language.
         numbers = words if len(words) >= limit else scores
         ranked = sorted(numbers, key=lambda number: -scores[number])
-        files = await in_thread(index.titles, ranked[: 2 * limit])
-        listed = [file for file in files if file[0] in self._listed][:limit]
+        files = {
+            file[0]: file for file in await in_thread(index.titles, ranked[: 2 * limit])
+        }
+        present = {stamp.path for stamp in self._listing.files if stamp.path in files}
+        listed = [file for path, file in files.items() if path in present][:limit]
         if self._embedder is not None and not likeness:
             return listed, "words alone"
         has_words = any(number in words for number in ranked[:limit])

@@ -26,9 +26,9 @@ _FRAGMENT_CHARACTERS: Final = 300
 
 def unit_of_address(document: Document) -> int | None:
     """Return the unit that the fragment of a page's address points to; None without
-    one, where none matches, and for files."""
+    one, and where none matches."""
     fragment = document.page.url.partition("#")[2][:_FRAGMENT_CHARACTERS]
-    if not fragment or document.page.url.startswith("file:"):
+    if not fragment:
         return None
     name, _, directive = fragment.partition(_TEXT_DIRECTIVE)
     blocks = document.blocks

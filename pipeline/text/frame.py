@@ -6,8 +6,10 @@ model, by `[orders.*]` of `pipeline/text/words`. Not for: removing hidden text
 (`readers/html`).
 """
 
+import json
 import re
-from typing import Final
+from contextvars import ContextVar
+from typing import Any, Final
 
 from errors import (
     brief,
@@ -22,6 +24,10 @@ from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import is_cjk, whole_words, words
 from readers.page import LONGEST_AUTHOR, TITLE_CHARACTERS
 
+Pairs = tuple[tuple[str, str], ...]
+"""Addresses, and what takes their place."""
+OPENED_AT: Final[ContextVar[Pairs]] = ContextVar("winnow_opened_at", default=())
+"""Of the running call: folders, and where who reads its answer opens them."""
 # What Unicode calls ignorable by default, controls and fillers, each run with the letter before it: nothing that a
 # reader sees, all of it a way to hide text, to carry bits in it or to reorder a line.
 _UNSEEN_CHARACTERS: Final = re.compile(
@@ -95,16 +101,30 @@ def quoted(text: str, delimiter: str) -> str:
     return f"«{delimiter}» {folded} «/{delimiter}»" if folded else ""
 
 
+def exchanged(value: Any, pairs: Pairs) -> Any:
+    """Return a value of JSON with each address of `pairs` in its texts, and those below
+    it, as the second has them."""
+    text = json.dumps(value, ensure_ascii=False)
+    for before, after in pairs:
+        text = after.join(re.split(rf"{re.escape(before)}(?![\w.~%-])", text))
+    return json.loads(text)
+
+
+def opened(text: str) -> str:
+    """Return a text with addresses of files as `OPENED_AT` has them."""
+    return str(exchanged(text, OPENED_AT.get()))
+
+
 def address(url: str) -> str:
     """Return a whole address for programs: without a password, and with nothing in it
     that reads as text."""
-    return encoded(without_password(one_line(url)))
+    return encoded(without_password(one_line(opened(url))))
 
 
 def shown_location(url: str) -> str:
     """Return an address as lines of ours show it: without a password, and narrow
     (`errors.narrow`)."""
-    return narrow(without_password(one_line(url)))
+    return narrow(without_password(one_line(opened(url))))
 
 
 def failure_text(source: str, reason: str) -> str:

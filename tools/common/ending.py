@@ -19,7 +19,7 @@ from pipeline.answer import Answer
 from pipeline.evidence.show import FIRST, Sheet
 from pipeline.sources.gather import failures_of
 from pipeline.tables.table import rows_around
-from pipeline.text.frame import failure_text, shown_location
+from pipeline.text.frame import failure_text, opened, shown_location
 from readers.page import Failure, Page
 from tools.common.context import LARGEST_BUDGET
 from tools.common.results import WITH_WORDS, Next
@@ -252,7 +252,7 @@ def next_line(calls: Sequence[Next], tool: str) -> str:
 
 def _call_text(call: Next, tool: str) -> str:
     changed = ", ".join(
-        f"{name}={json.dumps(value, ensure_ascii=False)}"
+        f"{name}={opened(json.dumps(value, ensure_ascii=False))}"
         for name, value in call.arguments.items()
     )
     if call.tool != tool:
