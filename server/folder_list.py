@@ -13,7 +13,7 @@ from typing import Final
 
 from errors import UsageError
 
-_ENTRY: Final = re.compile(
+_LISTED_FOLDER: Final = re.compile(
     r"([^S]+?)(=https?://[^\s/:@S]+(?::\d{1,5})?(?:[/?][^\s\"\\S]*)?)?\s*(?:S|\Z)".replace(
         "S", os.pathsep
     )
@@ -25,7 +25,7 @@ port."""
 def folders_in(text: str) -> dict[str, str]:
     """Return the folders that WINNOW_FOLDERS names, as they are written, each with
     `=https://…` where readers have an address for it, else with ""."""
-    entries = _ENTRY.findall(text)
+    entries = _LISTED_FOLDER.findall(text)
     return {name.strip(): address for name, address in entries if name.strip()}
 
 
