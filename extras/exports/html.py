@@ -8,7 +8,7 @@ from typing import Final
 from extras.exported import label_of, link_of, outcome_of, quoted_pages, read_at
 from pipeline.session.export import Export
 from pipeline.session.session import Session
-from pipeline.text.frame import address, visible
+from pipeline.text.frame import opened, visible
 
 _EXPORT_STYLE: Final = (
     "body{font:1rem/1.5 system-ui,sans-serif;max-width:46rem;margin:2rem auto;padding:0 "
@@ -47,7 +47,7 @@ def _html(session: Session) -> str:
             )
     lines.append("<h2>Sources</h2>\n<ol>")
     for source in sources.values():
-        url = address(source.page.final_url)
+        url = opened(source.page.final_url)
         content = (
             f"<bdi>{source.facts(_text)}</bdi>. {_html_link(url, url)} "
             f"{_text(read_at(source.page))}"

@@ -6,7 +6,7 @@ from typing import Final
 from extras.exported import label_of, link_of, outcome_of, quoted_pages, read_at
 from pipeline.session.export import Export
 from pipeline.session.session import Session
-from pipeline.text.frame import address, one_line
+from pipeline.text.frame import one_line, opened
 
 _MARKDOWN: Final = re.compile(r"[\\`*_\[\]<>#|~!&@$]|:(?=//)|(?<=www)\.", re.IGNORECASE)
 """Characters that are markup anywhere, and what makes a link of a bare address."""
@@ -40,7 +40,7 @@ def _markdown(session: Session) -> str:
             )
     lines += ["", "## Sources", ""]
     for source in sources.values():
-        url = address(source.page.final_url)
+        url = opened(source.page.final_url)
         lines.append(
             f"{source.number}. {source.facts(_md)}. {_md_link(url, url)} "
             f"{_md(read_at(source.page))}".rstrip()
