@@ -51,6 +51,12 @@ QUESTIONS: Final = (
 )
 FIRST_ANSWER_BAR: Final = 30.0
 """Seconds by the clock until the first answer over notes."""
+NOTES_BAR: Final = 20.0
+"""Processor seconds of that, the server's start included."""
+MEMORY_BAR: Final = 400
+"""Most MB that the server held over notes."""
+INDEX_SHARE_BAR: Final = 2.0
+"""Bytes of an index over those of its notes."""
 STEP_BAR: Final = 0.3
 """Processor seconds of one search of the index."""
 WARM: Final = (
@@ -226,11 +232,15 @@ async def _measure_notes(count: int) -> list[str]:
         async with _served(folder, cache) as (client, pid):
             started = time.perf_counter()
             reported = await _reported(client, QUESTIONS[0])
-            seconds = time.perf_counter() - started
+            seconds, spent = time.perf_counter() - started, sum(_spent(pid))
             print(
-                f"first answer after {seconds:.1f} s, {sum(_spent(pid)):.1f} processor seconds: "
+                f"first answer after {seconds:.1f} s, {spent:.1f} processor seconds: "
                 f"{reported[:60]!r}"
             )
+            if spent > NOTES_BAR:
+                failed.append(
+                    f"the first answer over notes took {spent:.1f} processor seconds > {NOTES_BAR}"
+                )
             if seconds > FIRST_ANSWER_BAR:
                 failed.append(
                     f"the first answer over notes took {seconds:.1f} s > {FIRST_ANSWER_BAR}"
@@ -249,6 +259,10 @@ async def _measure_notes(count: int) -> list[str]:
             print(
                 f"a further search_web {warm:.2f} s by the clock, outlines still being embedded"
             )
+            memory = _memory(pid)
+            print(f"at most {memory:.0f} MB in memory")
+            if memory > MEMORY_BAR:
+                failed.append(f"notes took {memory:.0f} MB of memory > {MEMORY_BAR}")
             new, moved = folder / "new.md", folder / "moved.md"
             new.write_text("The quokka landed.", encoding="utf-8")
             seen = [("a new file", "new.md" in await _reported(client, "quokka"))]
@@ -310,12 +324,18 @@ def _steps(folder: Path, cache: Path) -> list[str]:
             took[name] = min(took.get(name, 1e9), time.process_time() - before)
     index.close()
     print(", ".join(f"{name} {seconds:.3f} CPU-s" for name, seconds in took.items()))
-    print(f"{place.stat().st_size / 1e6:.0f} MB on disk")
-    return (
-        []
-        if took["search"] <= STEP_BAR
-        else [f"a search of the index took {took['search']:.2f} > {STEP_BAR} s"]
+    share = place.stat().st_size / sum(
+        stamp.size for stamp in list_files([folder]).files
     )
+    print(f"{place.stat().st_size / 1e6:.0f} MB on disk, {share:.2f} of the notes")
+    failed = []
+    if share > INDEX_SHARE_BAR:
+        failed.append(
+            f"the index has {share:.2f} of its notes' size > {INDEX_SHARE_BAR}"
+        )
+    if took["search"] > STEP_BAR:
+        failed.append(f"a search of the index took {took['search']:.2f} > {STEP_BAR} s")
+    return failed
 
 
 def _make_notes(folder: Path, count: int) -> None:
@@ -437,6 +457,12 @@ def _spent(pid: int) -> Spent:
     included."""
     own, ended = _times(pid)
     return Spent(own, ended + sum(_times(child)[0] for child in _children(pid)))
+
+
+def _memory(pid: int) -> float:
+    """Return the most MB that a process has held."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return int(status.partition("VmHWM:")[2].split()[0]) / 1_000
 
 
 def _times(pid: int) -> tuple[float, float]:

@@ -65,7 +65,7 @@ async def _draw(folder: FolderProvider, waiting: int, began: float) -> None:
             total = len(status.listing.files)
             rate = (waiting - status.waiting) / (time.monotonic() - began)
             message = (
-                f"{status.read} of {total} files, {rate:.1f} a second; "
+                f"{status.read} of {total} files, {rate:.3g} a second; "
                 f"{status.failed} could not be read; {status.vectors} vectors"
             )
             if draw:

@@ -56,8 +56,9 @@ def test_where_nothing_changed_the_listing_is_the_one_before(tmp_path: Path) -> 
     folders = Folders([tmp_path])
     first = folders.look()
     assert folders.look() is first
-    (tmp_path / ".hidden").write_bytes(b"no document")
-    assert folders.look() is first
+    for name in (".hidden", "~$a.docx", "id_rsa"):
+        (tmp_path / name).write_bytes(b"no document")
+    assert (folders.look().files, folders.look().ignored) == (first.files, 3)
 
 
 def test_a_write_by_another_name_of_the_file_is_seen(tmp_path: Path) -> None:
@@ -110,7 +111,7 @@ def test_files_of_patterns_say_what_is_no_document(tmp_path: Path, case: str) ->
     assert sorted(Path(stamp.path).relative_to(tmp_path).as_posix() for stamp in listing.files) == (
         kept
     )
-    assert (listing.ignored > 0) == (len(kept) < len(IGNORED["nothing"][1]))
+    assert (listing.ignored > 1) == (len(kept) < len(IGNORED["nothing"][1]))
 
 
 def test_own_patterns_overrule_those_of_git_and_programs_and_roots_are_read(
@@ -124,7 +125,7 @@ def test_own_patterns_overrule_those_of_git_and_programs_and_roots_are_read(
     (tmp_path / "node_modules").mkdir()
     listing = list_files([tmp_path])
     assert [Path(stamp.path).name for stamp in listing.files] == ["b.md", "yarn.lock"]
-    assert listing.ignored == 2
+    assert listing.ignored == 4  # both files of patterns as well
     assert [Path(stamp.path).name for stamp in list_files([built]).files] == ["a.md"]
     os.mkfifo(built / ".gitignore")  # nothing waits for a pipe
     assert [Path(stamp.path).name for stamp in list_files([built]).files] == ["a.md"]

@@ -44,7 +44,7 @@ class Listing:
     files: tuple[FileStamp, ...] = ()
     too_large: int = 0
     ignored: int = 0
-    """Files and folders left out by patterns of names."""
+    """Files and folders left out by their names: hidden, of keys, or by a pattern."""
     passed: Passed = ()
     cut: bool = False
     """Whether more files exist than were listed."""
@@ -199,9 +199,10 @@ def _sorted_out(
     items = list[_Listed]()
     for place, (name, is_folder, is_file) in enumerate(entries):
         path, is_named = prefix + name, is_file and _is_named(name)
-        if not (is_folder or is_file) or (not is_named and is_secret(name)):
+        if not (is_folder or is_file):
             continue
-        if patterns.has(path, is_folder=is_folder):
+        is_hidden = name.startswith(_HIDDEN) or (not is_named and is_secret(name))
+        if is_hidden or patterns.has(path, is_folder=is_folder):
             ignored.append(path)
         elif is_folder:
             folders.append(path)
@@ -219,7 +220,7 @@ def is_secret(name: str) -> bool:
 
 @contextmanager
 def _entries(folder: str) -> Iterator[list[os.DirEntry[str]]]:
-    """Yield what is in a folder that no link leads to, by name, without hidden names.
+    """Yield what is in a folder that no link leads to, by name.
 
     Raises `OSError` where it cannot be read or a link leads to it."""
     descriptor = (
@@ -229,8 +230,8 @@ def _entries(folder: str) -> Iterator[list[os.DirEntry[str]]]:
     )
     try:
         with os.scandir(folder if descriptor is None else descriptor) as entries:
-            visible = [entry for entry in entries if not entry.name.startswith(_HIDDEN)]
-        yield sorted(visible, key=attrgetter("name"))
+            listed = sorted(entries, key=attrgetter("name"))
+        yield listed
     finally:
         if descriptor is not None:  # beneath it entries are looked at
             os.close(descriptor)
