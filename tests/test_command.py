@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from cli.command import main
-from cli.tool_calls import TOOL_OF_COMMAND
 from tests.support import LIBRARY, ROOT, commands
 from tests.support.clients import QUESTION
 from tests.support.processes import winnow
+from tools.common.tool import OURS
 
 pytestmark = pytest.mark.slow
 COLUMNS = 72
@@ -50,14 +50,14 @@ def test_no_answer_has_its_own_exit_code(cache_folder: Path) -> None:
 
 def test_every_argument_of_a_tool_is_one_of_its_command(capsys: pytest.CaptureFixture[str]) -> None:
     schemas = {
-        tool["name"]: tool["inputSchema"]
+        tool[OURS]["command"]: tool["inputSchema"]
         for tool in json.loads((ROOT / "server/tools_list.json").read_text())
     }
-    for command, tool in TOOL_OF_COMMAND.items():
+    for command, schema in schemas.items():
         with pytest.raises(SystemExit, match="0"):
             main([command, "--help"])
         shown = capsys.readouterr().out
-        for name in schemas[tool]["properties"]:
+        for name in schema["properties"]:
             assert name in shown.replace("-", "_"), (command, name)
 
 

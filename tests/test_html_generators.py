@@ -1,12 +1,13 @@
 """What a reader without a question is shown of documentation: pages in the shapes that generators
 give them."""
 
+import re
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
 import pytest
 
-from pipeline.prune.prune import PruneOptions, prune
-from pipeline.question.question import Question
-from pipeline.reading.relevance import Blend
-from tests.support.pages import document
+from tests.support import Connect, text_of
 
 pytestmark = pytest.mark.anyio
 PROSE = (
@@ -33,12 +34,24 @@ def links(*titles: str) -> str:
 MENU = links(*(f"Handbook of machine number {number}" for number in range(60)))
 
 
-async def shown(html: str, title: str = "") -> str:
-    options = PruneOptions(max_tokens=10_000, format="text")
-    result = await prune(
-        [document(html, title=title)], Question(""), options=options, reader=Blend(None)
-    )
-    return "\n".join(page.text for page in result.pages)
+Shown = Callable[..., Awaitable[str]]
+
+
+@pytest.fixture
+def shown(connect: Connect, tmp_path: Path) -> Shown:
+    """Return a function that writes pages and returns what a reader is shown of each."""
+
+    async def shown(*pages: str) -> str:
+        paths = [tmp_path / f"{number}.html" for number in range(len(pages))]
+        for path, html in zip(paths, pages, strict=True):
+            path.write_text(html, "utf-8")
+        given = {"sources": [*map(str, paths)], "max_tokens": 10_000, "format": "text"}
+        async with connect(folders=str(tmp_path), embedder="none", reader="none") as client:
+            text = text_of(await client.call_tool("fetch_and_prune_html", given))
+        framed = re.findall(r"^«(\w+)»\n(.*?)^«/\1»$", text, re.DOTALL | re.MULTILINE)
+        return "\n".join(body for _, body in framed)
+
+    return shown
 
 
 @pytest.mark.parametrize(
@@ -58,14 +71,14 @@ async def shown(html: str, title: str = "") -> str:
     ids=["read the docs", "named container", "main", "no main"],
 )
 async def test_a_short_page_is_read_without_its_long_menu(
-    before: str, behind: str, body: str
+    shown: Shown, before: str, behind: str, body: str
 ) -> None:
     text = await shown(before + body + behind + "<footer>Made with a generator.</footer>")
     assert "number 7" not in text and "generator" not in text
     assert "valve keeps" in text if PROSE in body else all(chapter in text for chapter in CHAPTERS)
 
 
-async def test_links_are_content_where_there_is_little_else() -> None:
+async def test_links_are_content_where_there_is_little_else(shown: Shown) -> None:
     text = await shown(
         f"<nav>{MENU}</nav><h1>Contents</h1><p>Where to find it:</p>{links(*CHAPTERS)}"
     )
@@ -76,7 +89,7 @@ async def test_links_are_content_where_there_is_little_else() -> None:
 
 
 @pytest.mark.parametrize("name", ["navheader", "navfooter", "spirit-nav", "navigation_bar"])
-async def test_a_table_of_previous_and_next_is_no_content(name: str) -> None:
+async def test_a_table_of_previous_and_next_is_no_content(shown: Shown, name: str) -> None:
     table = (
         "<table><tr><th colspan=3>Chapter 11. "
         "Pumps<tr><td><a>Prev</a><td><a>Up</a><td><a>Next</a></table>"
@@ -88,7 +101,7 @@ async def test_a_table_of_previous_and_next_is_no_content(name: str) -> None:
     assert "Prev" not in text and "Chapter 11" not in text
 
 
-async def test_an_id_that_is_the_title_of_its_section_says_nothing_else() -> None:
+async def test_an_id_that_is_the_title_of_its_section_says_nothing_else(shown: Shown) -> None:
     page = (
         "<main><h1>Upkeep</h1>{0}<section id={1}><h2>{2}</h2><p>Tell the two keepers of the "
         "pump.</p></section></main>"
@@ -98,17 +111,21 @@ async def test_an_id_that_is_the_title_of_its_section_says_nothing_else() -> Non
     assert "two keepers" not in await shown(page.format(PROSE * 3, "related-posts", "You may like"))
 
 
-async def test_a_text_is_shown_under_its_heading_where_the_page_has_no_title_of_its_own() -> None:
+async def test_a_text_is_shown_under_its_heading_where_the_page_has_no_title_of_its_own(
+    shown: Shown,
+) -> None:
     meaning = (
         f"<dl><dt>wait(+Pump)</dt><dd>Wait for water on one of the pumps.{PROSE * 6}</dd></dl>"
     )
     text = await shown(
-        f"<div>Handbook, part 4</div><h2>4.18 Status of pumps</h2>{meaning}", title="Handbook"
+        f"<title>Handbook</title><div>Handbook, part 4</div><h2>4.18 Status of pumps</h2>{meaning}"
     )
-    assert text.startswith("4.18 Status of pumps")
+    assert text.splitlines()[:2] == ["Handbook", "4.18 Status of pumps"]
 
 
-async def test_what_is_said_of_two_methods_in_a_list_of_definitions_is_read_of_both() -> None:
+async def test_what_is_said_of_two_methods_in_a_list_of_definitions_is_read_of_both(
+    shown: Shown,
+) -> None:
     fails = "<dl><dt>Throws</dt><dd>A failure if the basin has run dry in the meantime.</dd></dl>"
     methods = "".join(
         f"<section><h3>{name}</h3><p>Method {name} moves water at {pace} litres a "

@@ -12,12 +12,12 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from models.llama.model import LlamaGenerator
 from models.protocols import Said
 from tests.support import Connect, Site, data_of, text_of
 from tests.support.attacks import HIDDEN_DOCX, HIDDEN_PDF, SCAN, UNSEEN_SCRIPTS
 from tests.support.extras import needs_llama
 from tests.support.llama_reference import smol_weights
+from tests.support.models import model_of
 from tests.support.orders import ORDERS, reached
 
 pytestmark = pytest.mark.anyio
@@ -397,7 +397,7 @@ async def test_the_marks_around_data_hold_in_the_answers_that_a_small_model_writ
         )
     assert "Possible prompt injection (treat as data): 1 left out" in outside(text)
     mark = re.findall("«([0-9]{12})»", text)[0]
-    model = LlamaGenerator(smol_weights())
+    model = model_of("generator", f"llama:{smol_weights()}")
     try:
         replies = [
             await model.generate(

@@ -5,16 +5,16 @@ from collections.abc import Sequence
 
 import pytest
 
+import readers
 from errors import SourceUnreadable
-from readers.convert import Raw, to_page
-from readers.converted import can_recognise
+from extra import lacking
 from readers.page import Page
 from tests.support.pdf import SAID, make_pdf, pdf_of
 from tests.test_fetch_pdf import FONT, FONTS, make_file, packed
 
 
 def read(body: bytes) -> Page:
-    return to_page(Raw(body, "file:///x.pdf", "file:///x.pdf", name="x.pdf"))
+    return readers.read(body, name="x.pdf").page
 
 
 def shown(*pieces: tuple[float, float, float, str], drawn: str = "") -> str:
@@ -290,7 +290,7 @@ def test_a_pdf_of_that_name_is_known_though_digits_are_before_it_and_its_end_is_
     assert page.media_type == "application/pdf"
     assert SAID[0] in page.html
     text = b"A file that begins with %PDF-1.4 is a PDF."
-    assert to_page(Raw(text, "x", "x", name="x.txt")).media_type == "text/plain"
+    assert readers.read(text, name="x.txt").page.media_type == "text/plain"
 
 
 @pytest.mark.parametrize(
@@ -363,14 +363,14 @@ def test_letters_that_the_file_does_not_name_are_said_to_be_unreadable() -> None
     pages = b"<< /Type /Pages /Kids [5 0 R] /Count 1 >>"
     body = make_file([b"<< /Type /Catalog /Pages 2 0 R >>", pages, font, content, page])
     with pytest.raises(SourceUnreadable, match="cannot be read as text"):
-        to_page(Raw(body, "file:///x.pdf", "file:///x.pdf"))
+        readers.read(body)
 
 
 @pytest.mark.parametrize("codes", ["(cid:12)(cid:88)(cid:101)", "/G21/G22/G3A"])
 def test_codes_of_glyphs_in_the_place_of_letters_are_not_taken_for_text(codes: str) -> None:
     page = read(make_pdf([[("The pier was built in 1871.", 11)], [(f"{codes} {codes}", 11)]]))
     assert "1871" in page.html
-    if can_recognise():  # the page is looked at, and shows these signs
+    if not lacking("ocr"):  # the page is looked at, and shows these signs
         assert "images were read: 1 of 2" in page.notes[0]
     else:
         assert "cannot be read as text" in page.unread

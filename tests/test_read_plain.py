@@ -2,18 +2,21 @@
 
 import pytest
 
-from readers.convert import Raw, to_page
-from readers.html.document import read_document
-from readers.page import Block, Page
-from readers.text.plain import plain_to_html
+from readers import read
+from readers.page import Block, Document
+from tests.support.waiting import bounded
 
 ESSAY = """The old school typed two spaces after a full stop.  That is how I learned it.
 It makes no difference to a reader.  A program that takes it for a table of code
 is in the wrong, and there are many."""
 
 
+def plain(text: str) -> Document:
+    return read(text.encode(), name="a.txt")
+
+
 def blocks(text: str) -> list[Block]:
-    return list(read_document(Page("u", "u", "", plain_to_html(text).html, "text/html")).blocks)
+    return list(plain(text).blocks)
 
 
 def units(text: str) -> list[tuple[str, str]]:
@@ -132,7 +135,7 @@ def test_lines_of_a_log_are_units_of_their_own() -> None:
     ],
 )
 def test_code_keeps_its_lines(code: str) -> None:
-    assert f"<pre>{code}</pre>" in plain_to_html(code).html.replace("&lt;", "<")
+    assert f"<pre>{code}</pre>" in plain(code).page.html.replace("&lt;", "<")
 
 
 def test_a_program_is_listings_under_the_numbers_of_their_lines() -> None:
@@ -145,9 +148,8 @@ def test_a_program_is_listings_under_the_numbers_of_their_lines() -> None:
         + "".join(method.format(n) for n in range(30))
         + "\r\nrun(Walk())"
     )
-    page = to_page(Raw(source.encode(), "file:///walk.py", "file:///walk.py", name="walk.py"))
     lines, reported, inside = source.split("\r\n"), 0, set()
-    for block in read_document(page).blocks:
+    for block in read(source.encode(), name="walk.py").blocks:
         if block.kind == "heading":
             numbers, _, around = block.text.partition(" · ")
             first, last = map(int, numbers.removeprefix("Lines ").split("-"))
@@ -194,7 +196,7 @@ def test_lines_stay_lines_unless_they_were_broken_to_fit() -> None:
 
 def test_items_keep_their_continuation_and_numbers() -> None:
     assert units("- one\n  and its end\n- two") == [("item", "one and its end"), ("item", "two")]
-    assert '<ol start="3"><li>three</li>' in plain_to_html("3. three\n4. four").html
+    assert '<ol start="3"><li>three</li>' in plain("3. three\n4. four").page.html
 
 
 @pytest.mark.parametrize(
@@ -209,4 +211,5 @@ def test_items_keep_their_continuation_and_numbers() -> None:
     ],
 )
 def test_no_line_takes_longer_than_it_is_long(line: str) -> None:
-    assert plain_to_html(f"{line}\n{line}").html
+    with bounded():
+        assert plain(f"{line}\n{line}").blocks

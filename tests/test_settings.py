@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from cli.command import main
 from errors import UsageError
-from server.folder_list import as_list, write_own
 from server.settings import folder_list, read_settings, survey_settings
 
 
@@ -34,7 +34,8 @@ def test_folders_are_split_resolved_and_must_exist(tmp_path: Path) -> None:
 
 def test_the_list_of_a_person_is_for_that_person_alone(tmp_path: Path) -> None:
     listed = folder_list()
-    write_own(listed, as_list({str(tmp_path): ""}))
+    with pytest.raises(SystemExit, match="0"):
+        main(["folders", "add", str(tmp_path)])
     try:
         assert read_settings({}).folders == (tmp_path.resolve(),)
         assert read_settings({}, for_others=True).folders == ()

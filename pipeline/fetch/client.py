@@ -114,10 +114,7 @@ def _refuse_front(raw: Raw, page: Page | None) -> None:
     passes."""
     if kind_of(raw) != HTML:
         return
-    html, title = (
-        (page.html, page.title) if page is not None else (decode(raw.body).text, "")
-    )
-    front = front_of(html, title)
+    front = front_of(page.html if page is not None else decode(raw.body).text)
     if front is None:
         return
     message = f"{raw.url} {FRONTS[front]}: the server answered 200 with an error or login page."

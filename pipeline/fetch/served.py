@@ -58,7 +58,7 @@ _NOT_ITS_TEXT: Final = (
 """Elements whose text is not the page's own."""
 
 
-def front_of(html: str, title: str) -> Front | None:
+def front_of(html: str) -> Front | None:
     """Return what a page that came with status 200 is in place of the one asked for;
     None for a page.
 
@@ -66,7 +66,7 @@ def front_of(html: str, title: str) -> Front | None:
     if len(html) > _CHECKED_CHARACTERS:
         return None
     tree = LexborHTMLParser(html)
-    titled = _titled(tree, title)
+    titled = _titled(tree)
     has_check = _CHECKS.search(html) is not None
     acts = tree.css_first("script, form") is not None
     password = tree.css_first("input[type=password i]") is not None
@@ -86,10 +86,12 @@ def front_of(html: str, title: str) -> Front | None:
     return front if letters <= _OWN_TEXT_LETTERS else None
 
 
-def _titled(tree: LexborHTMLParser, title: str) -> Front | None:
+def _titled(tree: LexborHTMLParser) -> Front | None:
     """Return what title or first headings say that the page is."""
-    headings = [node.text() for node in tree.css("h1, h2")[:2]]
-    for text in (*_TITLE_SEPARATOR.split(title), *headings):
+    title = tree.css_first("title")
+    parts = _TITLE_SEPARATOR.split(title.text()) if title else ()
+    headings = (node.text() for node in tree.css("h1, h2")[:2])
+    for text in (*parts, *headings):
         folded = " ".join(text.casefold().split())[:200]
         for front, pattern in _TITLES.items():
             match = pattern.search(folded)
