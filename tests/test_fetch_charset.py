@@ -138,6 +138,12 @@ def test_a_label_that_the_bytes_contradict_is_passed_over(
     assert TEXTS[language] in html_of(page(language, codec), wrong).text
 
 
+def test_a_label_that_the_bytes_contradict_is_said_beside_what_was_guessed() -> None:
+    notes = " ".join(html_of(page("ru", "cp1251"), "UTF-8").page.notes)
+    assert "labelled utf-8, which its bytes are not" in notes
+    assert "guessed" in notes
+
+
 def test_the_header_wins_over_the_page_and_the_mark_over_both() -> None:
     russian = page("ru", "cp1251", "<meta charset=koi8-r>")
     assert TEXTS["ru"] in html_of(russian, "windows-1251").text

@@ -87,6 +87,9 @@ PAGES = [
     page("Harbour", f"<p>The gate opens at six.</p>{SCRIPT}"),
     page("Sign in", "<h1>Sign in</h1><ul><li><a href=/a>Harbour office</a><li><a "
     "href=/b>Members</a></ul><p>Choose where.</p>"),
+    page("Before you continue to the lock", f"{COOKIES}<p>Wait for the green light.</p>"),
+    page("Sign in at the club house of the old harbour before six", "<p>The book lies on the "
+    "table.</p><form><input name=mail><button>Send</button></form>"),
     page("Verify", "<p>Docs</p><pre>window._cf_chl_opt</pre>" + LONG + LONG),
 ]  # fmt: skip
 
