@@ -163,13 +163,13 @@ GROUPS: Final = {
     ),
     "CSV exports": Group(40, 40, exports, "cells that a spreadsheet would compute"),
     "ends of a server": Group(
-        23,
+        24,
         2,
         lives,
         "signals, closed pipes, kill -9, two servers, storms of calls; the next one answers from the cache",
     ),
     "odd environments": Group(
-        20,
+        21,
         3,
         environments,
         "homes, languages, limits, masks and descriptors that are missing or odd",

@@ -393,6 +393,12 @@ async def _truncated(world: World) -> str:
     return await world.asked(sources=world.rng.sample([str(world.good()), bad], 2))
 
 
+async def _crowd(world: World) -> str:
+    """Slow origins under 64 calls at once: who finds no place is said so."""
+    bad = world.put(world.rng.choice((_silent, _drip(b"<p>more", _HEAD + b"\r\n"))))
+    return await world.asked(sources=[str(world.good()), bad], good="")
+
+
 # Models
 
 
@@ -717,6 +723,7 @@ FAULTS: Final = {
     "a file that changes": Fault(_changing),
     "a page that is too long": Fault(_too_long),
     "a slow origin": Fault(_slow_origin, at_once=AT_ONCE),
+    "slow origins of a crowd": Fault(_crowd, at_once=64),
     "a truncated body": Fault(_truncated),
     "a malformed embedding": Fault(
         _model("embedder", "malformed"), _models("embedder")

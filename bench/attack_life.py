@@ -140,6 +140,17 @@ def _many(cache: Path) -> str:
         return f"no answer to {silent} of sixty calls" if silent else ""
 
 
+def _cut_short(cache: Path) -> str:
+    """What SQLite maps is cut short, which ends the server: the next one answers."""
+    with started(cache) as process:
+        _asks(_begun(process), 2)
+        for path in cache.rglob("*-shm"):
+            os.truncate(path, 0)
+        with suppress(AssertionError, OSError):
+            _asks(process, 3)
+    return _again(cache)
+
+
 def _again(cache: Path) -> str:
     """Return what is wrong with a server that is started on the cache that another
     left."""
@@ -159,6 +170,7 @@ _LIVES: Final[tuple[tuple[Callable[..., str], str | int | None], ...]] = (
     (_pipe, None),
     (_two, None),
     (_many, None),
+    (_cut_short, None),
     *((_killed, answers) for answers in range(7)),
     *((_by_signal, name) for name in _SIGNALS),
     (_eof, None),
@@ -180,6 +192,13 @@ def lives(_rng: random.Random, count: int) -> Iterator[str]:
                 yield f"{tried.__name__} {given or ''}: {str(error)[:120]}"
 
 
+_READ_ONLY: Final = (
+    "mkdir -p $WINNOW_CACHE; unshare -rm true && exec unshare -rm /bin/sh -c '"
+    "mount --bind $WINNOW_CACHE $WINNOW_CACHE; mount -o remount,bind,ro $WINNOW_CACHE; "
+    'touch $WINNOW_CACHE/x && exit 9; exec "$0" -m server extract "$2" "$1"\' "$0" "$1" "$2"'
+)
+"""A cache's folder that no process may write in, also not one of root, where the system gives a process mounts of
+its own."""
 _ENVIRONMENTS: Final[tuple[tuple[str, dict[str, str], tuple[str, ...]], ...]] = (
     ("", {}, ("HOME",)),
     ("", {"HOME": "/nonexistent"}, ()),
@@ -201,6 +220,7 @@ _ENVIRONMENTS: Final[tuple[tuple[str, dict[str, str], tuple[str, ...]], ...]] = 
     ("cd $(mktemp -d) && rmdir $PWD", {}, ()),
     ("exec 2>&-", {}, ()),
     ("exec 0<&-", {}, ()),
+    (_READ_ONLY, {}, ()),
 )
 
 

@@ -151,7 +151,12 @@ ROWS: dict[str, tuple[list[Document], list[Document]]] = {
             "height:3px;overflow:hidden",
             "width:0;overflow:clip",
         ),
-        styled("position:relative;z-index:-1"),
+        styled("position:relative;z-index:-1")
+        + page(
+            "<details open><summary>More</summary><p style='display:none'>¤</p></details>",
+            "<button aria-expanded=false>More</button><div style='display:none'><p>¤</p></div>",
+            "<div role=tabpanel hidden><p>¤</p></div>",
+        ),
     ),
     "HTML: clear": (
         styled("visibility:hidden", "visibility:collapse", "opacity:.04", "filter:opacity(0)"),
@@ -202,7 +207,13 @@ ROWS: dict[str, tuple[list[Document], list[Document]]] = {
             "@layer a{.q{display:none}}",
             "p{&.q{display:none}}",
         ),
-        ruled("@container (min-width:1px){.q{display:none}}", "@media print{.q{display:none}}"),
+        ruled(
+            "@container (min-width:1px){.q{display:none}}",
+            "@media print{.q{display:none}}",
+            "@supports not (no:thing){.q{display:none}}",
+            "@layer a,b;@layer b{.q{display:none}}@layer a{.q{display:block}}",
+            ".q{display:none;display:nothing}",
+        ),
     ),
     "HTML: rows of tables": (
         page(
