@@ -698,6 +698,19 @@ async def test_of_files_that_are_not_read_those_come_first_whose_names_are_asked
     assert names(outcome)[:1] == ["zeppelin.md"]
 
 
+@pytest.mark.anyio
+async def test_a_process_of_one_question_leaves_vectors_though_it_had_no_time_for_them(
+    library: Path, index: Path, embedder: OnnxEmbedder
+) -> None:
+    for _ in range(2):
+        provider = FolderProvider([library], index, embedder=embedder, seconds=0)
+        async with provider.indexing():
+            while (await asked(provider, "boat")).unread:
+                pass
+    provider = FolderProvider([library], index, embedder=embedder)
+    assert (await provider.status()).vectors >= min(BATCH, len(list(library.iterdir())))
+
+
 @pytest.mark.slow
 @pytest.mark.anyio
 async def test_long_documents_answer_by_their_first_pages_before_any_is_read_whole(

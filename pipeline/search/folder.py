@@ -151,13 +151,16 @@ class FolderProvider:
                 self._index = None
 
     async def _end_piece(self) -> None:
-        """Wait until what is being counted is further by a piece, so that processes of
-        one question each get to the end of a document however slow its pages are."""
+        """Wait until what is being counted is further by a piece, or a batch of outlines
+        is embedded, so that processes of one question each get to the end of a document
+        and of the folders however slow the machine is."""
         before = self._files.pieces, self._uncounted
         self._waiting += 1
-        with anyio.move_on_after(LAST_PIECE):
+        with anyio.move_on_after(LAST_PIECE), suppress(ModelError, sqlite3.Error):
             while self._uncounted and before == (self._files.pieces, self._uncounted):
                 await anyio.sleep(_POLLED)
+            if self._listing.files and not before[1]:
+                await self._embed((), BATCH)
         self._waiting -= 1
 
     async def search(self, query: SearchQuery, *, limit: int) -> SearchOutcome:
