@@ -7,6 +7,7 @@ import tomllib
 from collections.abc import Sequence
 from contextlib import aclosing
 from functools import cache
+from html import unescape
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -62,7 +63,15 @@ from readers.convert import Raw, to_page
 from readers.format import SEAM
 from readers.html.clean import clean
 from readers.page import Block, Document
-from readers.tree import Node, count_words, pieces, tags, text_of, to_html
+from readers.tree import (
+    VOID_TAGS,
+    Node,
+    count_words,
+    pieces,
+    tags,
+    text_of,
+    to_html,
+)
 from tests.support.docx import make_docx, paragraph
 from tests.support.pages import document
 from tests.support.pdf import make_pdf
@@ -71,6 +80,8 @@ QUESTIONS: Final = 13
 """Table questions that tables of rows are made on, of 78."""
 SAMPLES: Final = 20
 """Of the pruner's recipe that are looked at."""
+ALIKE: Final = 9
+"""Words of a block that are looked for where its path leads."""
 WALKED: Final = 16
 """Paths of a real page that SmolLM2 scores."""
 ANSWERED: Final = 12
@@ -936,6 +947,22 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
+def texts_by_path(page: str) -> dict[str, str]:
+    """Return the text in each element of some HTML, by its path."""
+    texts: dict[str, str] = {}
+    above: list[str] = []
+    for end, tag, text in re.findall(r"<(/?)(\w+)[^>]*>|([^<]+)", page):
+        if text:
+            for depth in range(len(above)):
+                path = "".join(f"<{one}>" for one in above[: depth + 1])
+                texts[path] = f"{texts.get(path, '')} {text}"
+        elif end:
+            above.pop()
+        elif tag.rstrip("0123456789") not in VOID_TAGS:
+            above.append(tag)
+    return texts
+
+
 @row(
     54,
     "HR §3.4.2, §4.4 samples: path and content, 2K to 32K tokens",
@@ -955,9 +982,20 @@ async def _(_: Bench) -> Outcome:
     for sample, one in zip(written, own, strict=True):
         assert sample.prompt == one.prompt
         assert sample.answer == f"{one.paths[one.gold]}{one.content}"
-        # The gold path is that of the block whose words follow
-        words = re.findall(r"\w+", one.content)
-        assert words and all(word in sample.prompt for word in words[:9])
+        # The gold path leads, in the page that the prompt shows, to the text that follows it
+        tags_of, head = re.findall("<[^>]+>|[^<]+$", one.paths[one.gold]), ""
+        if not tags_of[-1].startswith("<"):
+            head = tags_of.pop()
+        page = sample.prompt.partition("```")[2].rpartition("```\n**Question**")[0]
+        wanted, shown = (
+            re.findall(r"\w+", unescape(said))
+            for said in (
+                f"{head} {one.content}",
+                texts_by_path(page)["".join(tags_of)],
+            )
+        )
+        following = iter(shown[: 4 * ALIKE])  # an opened node's own words, with others'
+        assert wanted and all(word in following for word in wanted[:ALIKE])
     sizes = sorted(count_tokens(one.prompt) for one in own)
     assert sizes[0] > 1_500 and sizes[-1] > 8_000
     assert all(one.paths[one.gold].startswith("<html") and one.content for one in own)
