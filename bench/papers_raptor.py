@@ -635,6 +635,19 @@ async def _(bench: Bench) -> Outcome:
         f"{name} {one:.3f}" for name, one in zip(CLUSTERINGS, found, strict=True)
     )
     assert found[0] > 0.1 and found[2] > 0.1 and max(found) < 0.5
+    # The same of the nearest nodes by a literal loop
+    group, tree = await first_tree(bench)
+    shares = []
+    for asked in group.questions:
+        vector = (await bench.embedder.embed([asked.text], kind="query"))[0]
+        near = tree.vectors.astype(np.float32) @ vector
+        room, taken = 2_000, list[bool]()
+        for i in np.argsort(-near, kind="stable").tolist():
+            if SHORTEST <= tree.nodes[i].tokens <= room:
+                room -= tree.nodes[i].tokens
+                taken.append(tree.nodes[i].is_summary)
+        shares.append(np.mean(taken))
+    assert abs(np.mean(shares) - found[0]) < 1e-6
     layers = shapes[0].layers
     assert abs(sum(layers) - 1) < 1e-9 and abs(1 - layers[0] - found[0]) < 0.05
     assert len(layers) > 2 and [*layers] == sorted(layers, reverse=True)
