@@ -635,7 +635,7 @@ async def _(bench: Bench) -> Outcome:
         f"{name} {one:.3f}" for name, one in zip(CLUSTERINGS, found, strict=True)
     )
     assert found[0] > 0.1 and found[2] > 0.1 and max(found) < 0.5
-    # The same of the nearest nodes by a literal loop
+    # A literal loop over the nearest nodes
     group, tree = await first_tree(bench)
     shares = []
     for asked in group.questions:
