@@ -2,6 +2,7 @@
 rooms that a call enters.
 
     python -m bench.house                a table of all, by top folder, and what is over its bar
+    python -m bench.house --tests        test files that import past a door of a room
     python -m bench.house --functions    every function over `BRANCHES` branches
     python -m bench.house --check        exit code 1, naming each bar that falls short
 
@@ -78,6 +79,16 @@ with tempfile.TemporaryDirectory() as folder:
     anyio.run(main, folder)
 print("\\n".join(sorted(name for name in sys.modules if name.partition(".")[0] in FOLDERS)))
 """
+
+
+TESTS: Final = 60
+"""Most test files that import past the doors."""
+DOORS: Final = (
+    *("cache", "cache.store", "cli.command", "models", "models.protocols"),
+    *("readers", "readers.page", "server.app", "server.settings", "server.version"),
+    *("tools.common.ending", "tools.common.tool", "tools.common.view"),
+)
+"""Modules of rooms by which tests may ask: what a person or program calls, and what it gets."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +236,30 @@ def shortfalls(found: list[Module]) -> list[str]:
             f"constants over 1,000 lines {named:.1f} (bar {CONSTANTS})",
         ),
         (
+            len(inner := inner_tests()) > TESTS,
+            f"test files that import past a door: {len(inner)} (bar {TESTS})",
+        ),
+        (
             bool(twice),
             f"class names defined twice: {len(twice)} (bar 0): {', '.join(twice)}",
         ),
     ]
     return [line for short, line in bars if short]
+
+
+def inner_tests() -> dict[str, list[str]]:
+    """Return the test files that import modules of rooms past their doors, with these."""
+    by_file = {}
+    for path in sorted((ROOT / "tests").glob("test_*.py")):
+        imports = {
+            node.module or ""
+            for node in ast.walk(ast.parse(path.read_text("utf-8")))
+            if isinstance(node, ast.ImportFrom)
+        }
+        rooms = {name for name in imports if name.partition(".")[0] in FOLDERS}
+        if rooms.difference(DOORS):
+            by_file[path.name] = sorted(rooms.difference(DOORS))
+    return by_file
 
 
 def show(found: list[Module]) -> None:
@@ -268,7 +298,14 @@ def main() -> None:
     parser.add_argument(
         "--check", action="store_true", help="exit code 1 where a bar falls short"
     )
+    parser.add_argument(
+        "--tests", action="store_true", help="list test files that import past a door"
+    )
     options = parser.parse_args()
+    if options.tests:
+        for name, imported in inner_tests().items():
+            print(f"{name:40} {' '.join(imported)}")
+        return
     found = modules()
     if options.functions:
         every = (function for module in found for function in module.functions)

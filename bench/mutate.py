@@ -5,11 +5,11 @@
     python -m bench mutate --map                     first: notes which tests run which functions (a run of `make test`)
 
 Each change is made in a clone of the last commit, and the test files that run the changed
-function are run until one fails (noted by `--map`); without that file
-those that import the module, or what imports it. `killed`: a test fails. `survived`: none
-does. `suspect`: it survived and moves a bound by one or a limit of size or time, which may
-change nothing that can be seen; someone looks at it. A lot that is to count is drawn by a
-new seed: tests that were written for known mutants prove little. Exit code 1 with
+function are run until one fails (noted by `--map`); without that file those that import the
+module, or what imports it, which misses tests at the doors. `killed`: a test fails.
+`survived`: none does. `suspect`: it survived and moves a bound by one or a limit of size or
+time, which may change nothing that can be seen; someone looks at it. A lot that is to count
+is drawn by a new seed: tests that were written for known mutants prove little. Exit code 1 with
 `--check` where fewer than `LEAST` of those not suspect are killed."""
 
 import argparse
@@ -224,7 +224,11 @@ def tried(mutant: Mutant, clone: Path) -> str:
     it."""
     files = tests_of(mutant)
     if not files:
-        return "survived, no test runs it"
+        return (
+            "survived, no test runs it"
+            if COVERS.is_file()
+            else "left out, no import leads to its tests"
+        )
     path = clone / mutant.file
     source = path.read_text("utf-8")
     changed = source[: mutant.start] + mutant.text + source[mutant.end :]
@@ -237,7 +241,6 @@ def tried(mutant: Mutant, clone: Path) -> str:
         sys.executable,
         "-m",
         "pytest",
-        "-q",
         "-x",
         "-p",
         "no:cacheprovider",
@@ -259,6 +262,8 @@ def tried(mutant: Mutant, clone: Path) -> str:
         path.write_text(source, "utf-8")
     if done.returncode == pytest.ExitCode.TESTS_FAILED or "error" in done.stdout[-400:]:
         return "killed"
+    if " passed" not in done.stdout:
+        return "left out, its tests need an extra"
     return "suspect" if mutant.suspect else "survived"
 
 
@@ -339,6 +344,10 @@ def main(words: Sequence[str] | None = None) -> int:
     ]
     lot = random.Random(seed).sample(every, min(wanted.lot, len(every)))
     print(f"{len(lot)} of {len(every)} mutants, seed {seed}", flush=True)
+    if not COVERS.is_file():
+        print(
+            "no map (--map): tests that no import leads to are not run, the share is least"
+        )
     came: dict[str, int] = defaultdict(int)
     with tempfile.TemporaryDirectory() as folder:
         clone = cloned(Path(folder))

@@ -2,7 +2,6 @@
 word of a page."""
 
 import json
-import logging
 import signal
 from pathlib import Path
 
@@ -13,7 +12,6 @@ from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 
 from bench.mcp_served import free_port
-from server.calls import JsonLines
 from tests.support import Site, text_of
 from tests.support.extras import need
 from tests.support.processes import EXIT_SECONDS, ready, served
@@ -52,6 +50,10 @@ async def test_the_log_has_a_line_a_call_and_no_word_of_question_or_page(
         ("extract_relevant", "failed"),
     ]
     assert {line["request"] for line in calls} == {"from-the-balancer"}
+    assert [line["message"].partition(" after")[0] for line in calls] == [
+        "extract_relevant answered",
+        "extract_relevant failed",
+    ]
     assert PLACE.lower() not in written.lower()
 
 
@@ -105,14 +107,3 @@ async def test_a_server_that_drains_is_alive_and_not_ready(cache_folder: Path, s
             assert (await http.get(f"{url}/healthz")).status_code == 200
             site.hold.set()
         assert process.wait(EXIT_SECONDS) == 128 + signal.SIGTERM
-
-
-def test_a_line_of_the_log_is_one_json_object_whatever_it_says() -> None:
-    record = logging.makeLogRecord(
-        {"name": "winnow", "levelname": "INFO", "msg": "two\nlines %s", "args": ("é",)}
-    )
-    record.request = "r1"
-    reported = JsonLines().format(record)
-    assert "\n" not in reported
-    assert json.loads(reported)["message"] == "two\nlines é"
-    assert json.loads(reported)["request"] == "r1"
