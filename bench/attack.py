@@ -32,7 +32,7 @@ from bench.attack_words import exports, outside
 from extra import lacking
 
 SKIPPED: Final = {
-    "full disks, read-only caches": "need mounts, which are root's; a limit on files replaces them",
+    "full disks": "need mounts, which are root's; a limit on files replaces them",
     "clock jumps, other users": "need root",
     "name servers that flip": "a resolver that flips is passed in instead (group rebinding)",
 }

@@ -101,6 +101,8 @@ class World:
     rng: random.Random
     client: Client | None = None
     remote: Remote | None = None
+    seconds: float = SECONDS
+    """Time limit of a call."""
     port: int = 0
     routes: dict[str, bytes | Stream] = field(default_factory=dict)
     numbers: Iterator[int] = field(default_factory=lambda: iter(range(10**9)))
@@ -166,20 +168,21 @@ class World:
         assert self.client is not None
         began = time.monotonic()
         text, is_error = "nothing was said", True
-        with anyio.move_on_after(SECONDS + GRACE + 20):
+        with anyio.move_on_after(self.seconds + GRACE + 20):
             try:
                 result = await self.client.call_tool(tool, given)
                 text, is_error = _text(result), bool(result.is_error)
             except MCPError as error:
                 return f"{tool}: {error}"
-        took = time.monotonic() - began
-        return _judged(f"{tool} {given}", text, took, good, is_error=is_error)
+        over = time.monotonic() - began - self.seconds
+        return _judged(f"{tool} {given}", text, over, good, is_error=is_error)
 
 
-def _judged(asked: str, text: str, took: float, good: str, *, is_error: bool) -> str:
-    """Return what is wrong with an answer: late, a crash, or without the good page."""
-    if took > SECONDS + GRACE + LATE:
-        return f"{asked}: {took:.1f} s: {text[:80]}"
+def _judged(asked: str, text: str, over: float, good: str, *, is_error: bool) -> str:
+    """Return what is wrong with an answer: seconds `over` its time, a crash, or without the
+    good page."""
+    if over > GRACE + LATE:
+        return f"{asked}: {over:.1f} s late: {text[:80]}"
     if _FAULT_SENTENCE in text or "Traceback" in text or text == "nothing was said":
         return f"{asked}: {text[:200]}"
     if good and good not in text:
@@ -721,7 +724,7 @@ FAULTS: Final = {
     "an exception in a tool": Fault(_boom_tool, _PACKAGE | _WORDS),
     "a source without leaves": Fault(_no_leaves),
     "a file that changes": Fault(_changing),
-    "a page that is too long": Fault(_too_long),
+    "a page that is too long": Fault(_too_long, {"seconds": "25"}),
     "a slow origin": Fault(_slow_origin, at_once=AT_ONCE),
     "slow origins of a crowd": Fault(_crowd, at_once=64),
     "a truncated body": Fault(_truncated),
@@ -785,6 +788,7 @@ async def _world(
             name: value.format(site=world.url(""), model=world.remote.url)
             for name, value in settings.items()
         }
+        world.seconds = float(given["seconds"])
         if settings.get("keys") == "boom=k":
             variables = {f"WINNOW_{name.upper()}": text for name, text in given.items()}
             other = package(place / "other", world.url("/"))

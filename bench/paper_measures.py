@@ -25,7 +25,7 @@ from models.protocols import Embedder, Generator, Said, TreeScorer
 from pipeline.document.units import split_sentences
 from pipeline.evidence.assemble import assemble
 from pipeline.question.question import Question
-from pipeline.reading.extract import extract
+from pipeline.reading.extract import read_documents
 from pipeline.reading.relevance import Reader
 from pipeline.text.tokens import count_tokens
 from readers.page import Document
@@ -198,7 +198,7 @@ async def answers_by(
     found: dict[str, list[float]] = {}
     for one in asked:
         pages = library.nearest(one.question, first=one.pages)
-        reading = await extract(Question(one.question), pages, reader=reader)
+        reading = await read_documents(Question(one.question), pages, reader=reader)
         shown = assemble(pages, reading, max_tokens=400, delimiter="0")
         evidence = "\n".join(passage.text for passage in shown.evidence)
         prompt = IN_SHORT.format(evidence=evidence, question=one.question)
@@ -372,7 +372,9 @@ async def needles(reader: Reader, lengths: Sequence[int]) -> dict[str, float]:
                 text, question = needle(kind, seed)
                 parts = [text[a:b].strip() for a, b in split_sentences(text)]
                 page = haystack(length, parts, seed)
-                reading = await extract(Question(question), [page], reader=reader)
+                reading = await read_documents(
+                    Question(question), [page], reader=reader
+                )
                 shown = assemble(
                     [page], reading, max_tokens=NEEDLE_TOKENS, delimiter="0"
                 )

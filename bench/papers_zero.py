@@ -51,7 +51,7 @@ from pipeline.evidence.assemble import assemble
 from pipeline.generated import CheckedAnswer, Writing, write_answer
 from pipeline.question.question import Question
 from pipeline.question.wants import Freshness
-from pipeline.reading.extract import extract
+from pipeline.reading.extract import read_documents
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Blend
 from pipeline.research import research
@@ -587,7 +587,7 @@ BREAD: Final = "<p>The baker opens at six. A loaf costs 12 yuan.</p>"
 
 async def by_rules(extractor: Asking | None = None) -> Reading:
     """Return the reading of two pages, as an extractor revises it."""
-    return await extract(
+    return await read_documents(
         Question("What does lock 7 cost?"),
         [document(LONG_PAGE), document(BREAD)],
         reader=Blend(None),
@@ -702,9 +702,9 @@ async def _(bench: Bench) -> Outcome:
         words = [wording for fact in one.answers for wording in fact]
         model = Scripted(*words)
         model.context_tokens = 100_000
-        plain = await extract(Question(one.question), pages, reader=bench.reader)
+        plain = await read_documents(Question(one.question), pages, reader=bench.reader)
         asking = Asking(model, "pages", 60.0)
-        short = await extract(
+        short = await read_documents(
             Question(one.question), pages, reader=bench.reader, extractor=asking
         )
         whole += sum(count_tokens(page.text) for page in pages)
@@ -902,7 +902,7 @@ async def written(bench: Bench, sentence: str) -> tuple[Asked, CheckedAnswer]:
     passages, all of which it was shown, and the answer."""
     others = LOCKS.replace("The Desmann lock costs", "In May the Desmann lock cost")
     pages = [document(LOCKS), document(others, "https://example.org/may")]
-    reading = await extract(Question(ASKED), pages, reader=bench.reader)
+    reading = await read_documents(Question(ASKED), pages, reader=bench.reader)
     shown = assemble(pages, reading, max_tokens=400, delimiter="0")
     by_label = dict(zip(shown.shown.labels, shown.evidence, strict=True))
     (label,) = [name for name, one in by_label.items() if "lock costs" in one.text]
@@ -1002,7 +1002,7 @@ async def spent(bench: Bench) -> tuple[int, int, int]:
     pages = published(library.nearest(one.question, first=one.pages))
     store = VectorStore(bench.embedder)
     await store.add(pages)
-    reading = await extract(Question(one.question), pages, reader=bench.reader)
+    reading = await read_documents(Question(one.question), pages, reader=bench.reader)
     ours = assemble(pages, reading, max_tokens=1_000, delimiter="0")
     near = await store.nearest(one.question)
     return (

@@ -13,7 +13,7 @@ from pipeline.evidence.assemble import UNASKED, Assembled, assemble
 from pipeline.evidence.near_equal import near_equal_files, near_equal_line
 from pipeline.evidence.show import Sheet, notice_within, verdict_line
 from pipeline.question.question import Question
-from pipeline.reading.extract import extract, left_unread, unless_cut
+from pipeline.reading.extract import left_unread, read_documents, unless_cut
 from pipeline.reading.reading import Reading
 from pipeline.services import Services
 from pipeline.sources.gather import room_for
@@ -96,7 +96,7 @@ async def read_within(
     question: Question, services: Services, documents: Sequence[Document]
 ) -> tuple[Sequence[Document], Reading]:
     """Return documents and their reading."""
-    return documents, await extract(
+    return documents, await read_documents(
         question, documents, reader=services.reader, extractor=services.extractor
     )
 

@@ -9,7 +9,7 @@ from pipeline.document.units import tag_sentences
 from pipeline.evidence.assemble import NEAREST_TOKENS, assemble
 from pipeline.evidence.show import VERDICT_LINES, verdict_line, verdict_text
 from pipeline.question.question import Question
-from pipeline.reading.extract import extract, left_unread, unless_cut
+from pipeline.reading.extract import left_unread, read_documents, unless_cut
 from pipeline.reading.relevance import Blend
 from pipeline.reading.verdict import ANSWERED_CONFIDENCE, NONE
 from pipeline.text.frame import new_delimiter
@@ -42,7 +42,7 @@ async def test_a_long_page_is_read_as_far_as_time_allows_beside_a_short_one(
 ) -> None:
     long = page("".join(f"<p>Berth {n} costs {n % 40} crowns a day." for n in range(rows)))
     with Call(soon(seconds), light=True).running():
-        found = await extract(
+        found = await read_documents(
             Question("When did the harbour bridge open?"), [long, page(BRIDGE)], reader=Blend(None)
         )
     late = seconds < 60
@@ -72,7 +72,7 @@ async def test_the_sentence_that_answers_is_among_the_first_two(
     request_text: str, wanted: str, with_model: bool, embedder: OnnxEmbedder
 ) -> None:
     documents = [page(LOCKS), page(BRIDGE), page(SCHWIMMBAD), page(TOSHI)]
-    found = await extract(
+    found = await read_documents(
         Question(request_text), documents, reader=Blend(embedder if with_model else None)
     )
     assert found.answered
@@ -95,7 +95,7 @@ async def test_what_no_page_answers_comes_back_as_none_with_a_reason(
     request_text: str, with_model: bool, embedder: OnnxEmbedder
 ) -> None:
     documents = [page(LOCKS), page(BRIDGE), page(SCHWIMMBAD), page(TOSHI)]
-    found = await extract(
+    found = await read_documents(
         Question(request_text), documents, reader=Blend(embedder if with_model else None)
     )
     assert found.confidence < NONE
@@ -115,7 +115,7 @@ async def test_of_long_sources_without_an_answer_few_lines_are_shown() -> None:
     long = page(
         "<h1>Boats</h1>" + "".join(f"<p>The boat number {n} carries coal.</p>" for n in range(90))
     )
-    found = await extract(Question("Who painted the chapel?"), [long], reader=Blend(None))
+    found = await read_documents(Question("Who painted the chapel?"), [long], reader=Blend(None))
     assert found.verdict == "none"
     shown = assemble([long], found, max_tokens=1000, delimiter=new_delimiter()).shown
     assert 0 < shown.tokens <= NEAREST_TOKENS
@@ -128,12 +128,14 @@ async def test_words_that_choose_among_rows_are_no_reason_for_none() -> None:
     )
     table = f"<h1>Rivers</h1><table><tr><th>River<th>Length in km{rows}</table>"
     request = "which river on the list has the third longest length?"
-    assert (await extract(Question(request), [page(table)], reader=Blend(None))).verdict != "none"
+    assert (
+        await read_documents(Question(request), [page(table)], reader=Blend(None))
+    ).verdict != "none"
 
 
 @pytest.mark.anyio
 async def test_a_name_that_is_on_no_page_is_named() -> None:
-    found = await extract(
+    found = await read_documents(
         Question("How heavy is the Huawei lock?"), [page(LOCKS)], reader=Blend(None)
     )
     assert found.absent == ("Huawei",)
@@ -156,7 +158,7 @@ async def test_a_name_that_is_on_no_page_is_named() -> None:
 async def test_an_option_or_version_that_nothing_read_has_is_named(
     question: str, text: str, absent: str
 ) -> None:
-    found = await extract(Question(question), [page(f"<p>{text}</p>")], reader=Blend(None))
+    found = await read_documents(Question(question), [page(f"<p>{text}</p>")], reader=Blend(None))
     assert found.absent == ((absent,) if absent else ())
     answered = verdict_line(replace(found, verdict="answered"))
     assert answered.startswith(VERDICT_LINES["answered"])
@@ -168,7 +170,7 @@ async def test_the_first_line_is_the_verdict_and_a_name_that_is_on_no_page() -> 
     documents = [page(LOCKS)]
     question = "How heavy is the Huawei lock of the canal?"
     found = replace(
-        await extract(Question(question), documents, reader=Blend(None)), verdict="unsure"
+        await read_documents(Question(question), documents, reader=Blend(None)), verdict="unsure"
     )
     assert verdict_line(found) == (
         'Unsure whether this answers the question. Nowhere in the one source read: "Huawei".'
@@ -177,15 +179,17 @@ async def test_the_first_line_is_the_verdict_and_a_name_that_is_on_no_page() -> 
 
 @pytest.mark.anyio
 async def test_pages_without_text_give_none_and_no_documents_do_too() -> None:
-    assert not (await extract(Question("anything"), [page("<p></p>")], reader=Blend(None))).answered
-    assert not (await extract(Question("anything"), [], reader=Blend(None))).answered
-    assert not (await extract(Question(""), [page(LOCKS)], reader=Blend(None))).answered
+    assert not (
+        await read_documents(Question("anything"), [page("<p></p>")], reader=Blend(None))
+    ).answered
+    assert not (await read_documents(Question("anything"), [], reader=Blend(None))).answered
+    assert not (await read_documents(Question(""), [page(LOCKS)], reader=Blend(None))).answered
 
 
 @pytest.mark.anyio
 async def test_sentences_point_into_the_document_they_came_from() -> None:
     documents = [page(BRIDGE, "https://a.example/"), page(LOCKS, "https://b.example/")]
-    found = await extract(
+    found = await read_documents(
         Question("How much does the Desmann lock cost?"), documents, reader=Blend(None)
     )
     place, best = found.places[int(found.values.argmax())]

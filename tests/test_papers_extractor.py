@@ -26,7 +26,7 @@ from papers.zero_index.ask import (
     way_for,
 )
 from pipeline.question.question import Question
-from pipeline.reading.extract import extract
+from pipeline.reading.extract import read_documents
 from pipeline.reading.relevance import Blend
 from readers.page import Sentence
 from tests.support import Connect, Site, best_units, data_of, text_of
@@ -174,7 +174,7 @@ async def test_by_pages_each_page_is_asked_whole_and_its_tags_are_the_evidence()
     model = Scripted("1,899")
     asking = Asking(model, "pages", 10.0)
     documents = [page(OTHER), page(LOCKS)]
-    found = await extract(Question(ASKED), documents, reader=Blend(None), extractor=asking)
+    found = await read_documents(Question(ASKED), documents, reader=Blend(None), extractor=asking)
     locks, bread = sorted(model.seen, key=lambda prompt: "loaf" in prompt)
     assert len(model.seen) == 2
     assert "face recognition" in locks and "ten months" in locks and "loaf" not in locks
@@ -187,7 +187,9 @@ async def test_none_never_empties_an_unsure_answer_but_leaves_its_best_alone() -
     ways: tuple[Way, ...] = ("lines", "pages")
     for way in ways:
         asking = Asking(Scripted(), way, 10.0)
-        found = await extract(Question(HARD), [page(LOCKS)], reader=Blend(None), extractor=asking)
+        found = await read_documents(
+            Question(HARD), [page(LOCKS)], reader=Blend(None), extractor=asking
+        )
         best = set(np.argsort(-found.values, kind="stable")[:6].tolist())
         assert found.verdict == "unsure" and found.only == best
         assert "The model finds no line" in found.note
@@ -196,29 +198,35 @@ async def test_none_never_empties_an_unsure_answer_but_leaves_its_best_alone() -
 async def test_agreement_decides_where_model_and_gate_differ() -> None:
     async def verdict(request: str, *words: str) -> tuple[str, str]:
         asking = Asking(Scripted(*words), "lines", 10.0)
-        found = await extract(
+        found = await read_documents(
             Question(request), [page(LOCKS)], reader=Blend(None), extractor=asking
         )
         return found.verdict, found.note
 
-    assert (await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None))).verdict == "answered"
+    assert (
+        await read_documents(Question(ASKED), [page(LOCKS)], reader=Blend(None))
+    ).verdict == "answered"
     assert (await verdict(ASKED, "1,899"))[0] == "answered"
     state, reason = await verdict(ASKED)
     assert state == "unsure"
     assert "The model finds no line that answers" in reason
     # The gate alone is not sure of this one; a model that says None does not empty it.
-    assert (await extract(Question(HARD), [page(LOCKS)], reader=Blend(None))).verdict == "unsure"
+    assert (
+        await read_documents(Question(HARD), [page(LOCKS)], reader=Blend(None))
+    ).verdict == "unsure"
     assert (await verdict(HARD))[0] == "unsure"
     assert (await verdict(HARD, "Desmann lock costs"))[0] == "answered"
     assert (await verdict(HARD, "Door locks have become"))[0] == "unsure"
 
 
 async def test_the_sentences_that_the_model_takes_move_up_and_all_stay() -> None:
-    plain = await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None))
+    plain = await read_documents(Question(ASKED), [page(LOCKS)], reader=Blend(None))
     asking = Asking(
         Scripted("face recognition", abilities=frozenset({"score_tree"})), "votes", 10.0
     )
-    asked = await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None), extractor=asking)
+    asked = await read_documents(
+        Question(ASKED), [page(LOCKS)], reader=Blend(None), extractor=asking
+    )
 
     row = next(n for n, (_, unit) in enumerate(plain.places) if "face recognition" in unit.text)
 
@@ -249,11 +257,11 @@ class Broken(Scripted):
 
 
 async def test_a_model_that_is_slow_or_broken_leaves_the_rules_answer_and_is_named() -> None:
-    plain = await extract(Question(ASKED), [page(LOCKS)], reader=Blend(None))
-    slow = await extract(
+    plain = await read_documents(Question(ASKED), [page(LOCKS)], reader=Blend(None))
+    slow = await read_documents(
         Question(ASKED), [page(LOCKS)], reader=Blend(None), extractor=Asking(Slow(), "lines", 0.05)
     )
-    broken = await extract(
+    broken = await read_documents(
         Question(ASKED), [page(LOCKS)], reader=Blend(None), extractor=Asking(Broken(), "lines", 5.0)
     )
     assert plain.verdict == slow.verdict == broken.verdict == "answered"
@@ -264,7 +272,7 @@ async def test_a_model_that_is_slow_or_broken_leaves_the_rules_answer_and_is_nam
 
 async def test_no_model_is_asked_about_pages_on_something_else() -> None:
     model = Scripted("lock")
-    found = await extract(
+    found = await read_documents(
         Question("What is the boiling point of liquid nitrogen?"),
         [page(LOCKS)],
         reader=Blend(None),

@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pipeline.question.question import Question
-from pipeline.reading.extract import extract, lift_rows
+from pipeline.reading.extract import lift_rows, read_documents
 from pipeline.reading.relevance import Blend
 from pipeline.text.cells import number_of
 from readers.html.document import read_document
@@ -44,7 +44,7 @@ def read(html: str) -> Document:
 
 async def rivers(question: str, document: Document) -> list[str]:
     """Rivers of the rows in the order of the extraction."""
-    found = await extract(Question(question), [document], reader=Blend(None))
+    found = await read_documents(Question(question), [document], reader=Blend(None))
     cells = [document.blocks[unit.block].cells for unit in best_units(found)]
     return [row[0] for row in cells if row and row[0] != "River"]
 
@@ -83,7 +83,7 @@ async def test_a_question_that_chooses_nothing_is_scored_as_it_was() -> None:
 
 async def test_no_row_is_lifted_above_the_sentence_that_answers() -> None:
     with_answer = page(*RIVERS, extra="<p>The last king of Orva was Edric, crowned in 1632.</p>")
-    found = await extract(
+    found = await read_documents(
         Question("Who was the last king of Orva?"), [with_answer], reader=Blend(None)
     )
     assert "Edric" in best_units(found)[0].text
@@ -94,7 +94,9 @@ async def test_an_extreme_that_many_rows_share_chooses_none() -> None:
         (f"River{number}", "700 km", f"in May of {number}", "a long one") for number in range(1, 8)
     ]
     document = page(*rows)
-    plain = await extract(Question("Which river has what length?"), [document], reader=Blend(None))
+    plain = await read_documents(
+        Question("Which river has what length?"), [document], reader=Blend(None)
+    )
     asked = lift_rows(
         Question("Which river has the greatest length?"), [document], plain.tagged, plain.values
     )
@@ -174,6 +176,6 @@ async def test_a_word_that_no_page_holds_names_its_column_and_is_no_reason_for_n
         ("Which binoculars are the lightest?", "Scout"),
         ("the heaviest binoculars", "Aurum"),
     ):
-        found = await extract(Question(question), [document], reader=Blend(None))
+        found = await read_documents(Question(question), [document], reader=Blend(None))
         cells = [document.blocks[unit.block].cells for unit in best_units(found)]
         assert name in [row[0] for row in cells if row and row[0] != "Binoculars"][:2]

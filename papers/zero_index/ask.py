@@ -444,7 +444,7 @@ class Asking:
     async def __call__(
         self, question: Question, documents: Sequence[Document], reading: Reading
     ) -> Reading:
-        """Return a reading of `documents` as `extract` makes it by rules, with what the
+        """Return a reading of `documents` as `read_documents` makes it by rules, with what the
         model says added; the whole question is asked, and the verdicts of its parts
         stay.
 

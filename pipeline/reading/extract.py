@@ -1,7 +1,7 @@
 """EXTRACTOR: the core's reading of some documents, and a model that writes beside it if
 one is set.
 
-`read_documents` is what every tool asks; `extract` adds the model.
+`read_documents` is what every tool asks.
 `lift_rows` raises the rows that a request's choosing words point at: a table's ends for
 "the last", a column's extremes for "the lowest". No row says of itself that it is the
 last or has the least, its place and its numbers among the others do; it stays below the
@@ -55,9 +55,10 @@ async def read_documents(
     documents: Sequence[Document],
     *,
     reader: Reader,
+    extractor: Extractor | None = None,
 ) -> Reading:
     """Return one score a unit of `documents`, all competing with each other, and
-    whether any of them answers.
+    whether any of them answers, as `extractor` revises it if one is set.
 
     Documents that are not cut into units within `UNITS_SHARE` of the call's time are
     named in `Reading.unread`. A model that fails is named in `Reading.failure`; without
@@ -67,10 +68,14 @@ async def read_documents(
     pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit
     judged = partial(read_units, question, documents, pages, tagged)
-    with anyio.move_on_after(LONG_SHARE * time_left()):
-        return replace(await judged(reader=reader), unread=unread)
-    reading = await judged(reader=Blend(None))
-    return replace(reading, unread=unread, late=True)
+    with anyio.move_on_after(LONG_SHARE * time_left()) as step:
+        reading = await judged(reader=reader)
+    if step.cancelled_caught:
+        reading = replace(await judged(reader=Blend(None)), late=True)
+    reading = replace(reading, unread=unread)
+    return (
+        reading if extractor is None else await extractor(question, documents, reading)
+    )
 
 
 async def read_units(
@@ -125,20 +130,15 @@ def unless_cut(reading: Reading, failures: Sequence[Failure]) -> Reading:
 def left_unread(reading: Reading, documents: Sequence[Document]) -> list[Failure]:
     """Return the documents that there was no time to read, or to compare with the
     question, and the model that failed to do so."""
-    late = [
-        Failure(document.page.final_url, _PARTLY_COMPARED, late=True)
-        for document in documents
-        if reading.late
-    ]
-    failed = [model_failure(reading.failure)] if reading.failure else []
-    return (
-        failed
-        + late
-        + [
+    late = [document.page.final_url for document in documents if reading.late]
+    return [
+        *([model_failure(reading.failure)] if reading.failure else []),
+        *(Failure(url, _PARTLY_COMPARED, late=True) for url in late),
+        *(
             Failure(url, "No time was left to read all of it.", late=True)
             for url in reading.unread
-        ]
-    )
+        ),
+    ]
 
 
 def model_failure(reason: str) -> Failure:
@@ -193,21 +193,6 @@ def _content_first(
     ).astype(np.float32)
     best = lowered.max(initial=0.0)
     return lowered / best if best > 0 else lowered
-
-
-@traced("extract")
-async def extract(
-    question: Question,
-    documents: Sequence[Document],
-    *,
-    reader: Reader,
-    extractor: Extractor | None = None,
-) -> Reading:
-    """Read `documents`; if `extractor` is set, let it revise the reading."""
-    reading = await read_documents(question, documents, reader=reader)
-    return (
-        reading if extractor is None else await extractor(question, documents, reading)
-    )
 
 
 # Rows that a request chooses
