@@ -227,3 +227,19 @@ async def test_an_answer_of_research_without_a_budget_is_short(connect: Connect)
         for _, question, _ in QUESTIONS:
             result = await client.call_tool("research", {"question": question})
             assert count_tokens(text_of(result)) == data(result)["tokens"] <= UNASKED + 100
+
+
+@pytest.mark.parametrize(
+    ("question", "verdict"),
+    [("When does the boat leave?", "unsure"), ("Who was the first king of Portugal?", "none")],
+)
+async def test_what_is_nearest_is_called_so_only_where_nothing_answers(
+    connect: Connect, tmp_path: Path, question: str, verdict: str
+) -> None:
+    page = tmp_path / "boats.md"
+    page.write_text("# Boats\n\nThe boat to Arnvik is red.\n\nThe boat leaves at noon.\n", "utf-8")
+    async with connect(folders=str(tmp_path)) as client:
+        asked = {"question": question, "sources": [str(page)]}
+        result = await client.call_tool("extract_relevant", asked)
+    assert data_of(result)["verdict"] == verdict
+    assert ("Nearest lines:" in text_of(result)) == (verdict == "none")

@@ -2,11 +2,11 @@
 folder search."""
 
 from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from pipeline.question.question import Question
-from tests.support import Connect, text_of
+from tests.support import Connect, Site, text_of
 
 pytestmark = pytest.mark.anyio
 
@@ -84,38 +84,30 @@ async def test_a_folder_is_searched_in_its_documents_language(
     assert "four crowns" in found
 
 
-def test_names_numbers_and_unknown_words_stay_as_they_are() -> None:
-    assert Question("Wie viel wiegt die Electrolux EW7 aus dem Jahr 2021?").translated_to(
-        "en"
-    ).text.split()[-4:] == [
-        "EW7",
-        "from",
-        "year",
-        "2021",
-    ]
-
-
-def test_a_german_compound_is_found_by_its_parts() -> None:
-    assert (
-        Question("Wo finde ich den Brückenkassenschalter?")
-        .translated_to("en")
-        .text.startswith("where find i bridge")
-    )
-
-
 @pytest.mark.parametrize(
-    "question", ["google sans flex award", "best plus-minus rating", "Who is the tallest Duke?"]
+    ("question", "english"),
+    [
+        (
+            "Wie viel wiegt die Electrolux EW7 aus dem Jahr 2021?",
+            "how much weigh Electrolux EW7 from year 2021",
+        ),
+        ("Wo finde ich den Brückenkassenschalter?", "where find i bridge"),
+        ("google sans flex award", ""),
+        ("best plus-minus rating", ""),
+        ("Who is the tallest Duke?", ""),
+        ("Kuinka paljon lippu maksaa?", ""),
+    ],
+    ids=["names and numbers", "compound", "sans", "plus", "English", "no list"],
 )
-def test_an_english_question_with_a_foreign_word_is_left_alone(question: str) -> None:
-    assert Question(question).translated_to("en").text == question
-
-
-def test_a_language_without_a_list_is_left_alone() -> None:
-    assert (
-        Question("Kuinka paljon lippu maksaa?").translated_to("en").text
-        == "Kuinka paljon lippu maksaa?"
-    )
-    assert (
-        Question("What does the ticket cost?").translated_to("fi").text
-        == "What does the ticket cost?"
-    )
+async def test_the_web_is_asked_in_english_too_where_a_list_of_words_knows_the_language(
+    connect: Connect, site: Site, question: str, english: str
+) -> None:
+    site.put("/search", '{"results": [], "unresponsive_engines": []}', kind="application/json")
+    given = {"searxng": site.url(""), "networks": "loopback", "folders": " "}
+    async with connect(**given, embedder="none", reader="none") as client:
+        result = await client.call_tool("search_web", {"question": question})
+    asked = [parse_qs(urlsplit(path).query)["q"][0] for path in site.asked]
+    translated = [query for query in asked if query != question]
+    assert question in asked
+    assert [query[: len(english)] for query in translated] == [english] * bool(english)
+    assert not result.is_error
