@@ -46,7 +46,10 @@ from readers.page import Document, Failure
 
 FIRST_TABLE: Final = "sql: SELECT * FROM t1"
 """What is read as CSV or JSON where no part is named."""
-CURSOR_TOKENS: Final = 12
+QUESTION_UNUSED: Final = (
+    'The question chose no rows: write part="sql: SELECT … WHERE …" for that.'
+)
+CURSOR_TOKENS: Final = 15
 """Tokens reserved below `ROOMY` for the cursor, which is needed to read the rest."""
 
 
@@ -138,6 +141,8 @@ async def read_pages(
         short=hint == CURSOR_TOKENS,
     )
     _write_pages(read, heads, notice_within(delimiter, size), delimiter)
+    if order.question and section == FIRST_TABLE and not order.part:
+        read.sheet.add(QUESTION_UNUSED)
     await in_thread(_write_citations, read, hint + unread)
     return read
 

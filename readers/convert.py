@@ -129,7 +129,9 @@ def _to_page(raw: Raw, pdf: "PdfReading | None") -> Page:
     # 1. something must be there
     if not raw.body.strip(b"\x00\t\n\f\r "):
         raise SourceUnreadable(
-            f"{raw.url} is empty.", source=raw.url, hint="Check the address."
+            f"{raw.url} is empty: there is no text to read.",
+            source=raw.url,
+            hint="Leave it out, or give another source.",
         )
     # 2. what it is
     if _is_packed_text(raw):

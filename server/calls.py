@@ -216,7 +216,7 @@ def explained(error: ValidationError, tool: str, schema: Mapping[str, object]) -
         sentences.append(f"{name} is {reprlib.repr(fault['input'])}; {requirement}.")
     needed = schema.get("required")
     example = ", ".join(
-        f'{name}=["https://…"]' if name == "sources" else f'{name}="…"'
+        f'{name}=["URL or file"]' if name == "sources" else f'{name}="…"'
         for name in (needed if isinstance(needed, list) else ())
     )
     return f"{' '.join(sentences)} Call {tool}({example})."

@@ -92,6 +92,57 @@ async def test_a_section_that_is_not_there_is_answered_with_those_that_are(
     assert "2. Fees" in text
 
 
+TOWNS = """# Two towns
+
+## Holt
+
+### Fees
+
+A night in Holt costs 14 euros.
+
+## Arnvik
+
+### Fees
+
+A night in Arnvik costs 9 euros, and the second night is free.
+"""
+
+
+@pytest.mark.parametrize(
+    ("section", "fee", "said"),
+    [
+        ("Fees", "14 euros", "Sections of the same name: 1 more"),
+        ("Holt › Fees", "14 euros", ""),
+        ("Two towns › Arnvik › Fees", "9 euros", ""),
+    ],
+)
+async def test_a_section_is_named_by_its_path_where_others_have_its_name(
+    connect: Connect, folder: Path, section: str, fee: str, said: str
+) -> None:
+    (folder / "towns.md").write_text(TOWNS)
+    text = await read(connect, folder, "towns.md", f"section {section}")
+    assert text.count(" euros") == 1 and fee in text
+    assert said in text and (said != "") == ("same name" in text)
+
+
+async def test_an_item_over_the_budget_is_cut_and_the_answer_says_so(
+    connect: Connect, folder: Path
+) -> None:
+    words = " ".join(f"Tide {number} is late." for number in range(200))
+    (folder / "tides.md").write_text(f"# Tides\n\n## Late\n\n{words}\n\nIt rained.\n")
+    given = {"sources": [str(folder / "tides.md")], "part": "section Late", "max_tokens": 200}
+    texts: list[str] = []
+    async with connect(folders=str(folder)) as client:
+        cursor = ""
+        while len(texts) < 5 and (cursor or not texts):
+            result = await client.call_tool("fetch_and_prune_html", given | {"cursor": cursor})
+            texts.append(text_of(result))
+            cursor = data_of(result)["next_cursor"]
+    (cut,) = (text for text in texts if "Tide 3 is late" in text)
+    assert "Cut: a larger max_tokens shows all of this item." in cut
+    assert "It rained." in texts[-1] and cursor == ""
+
+
 async def test_links_come_with_their_words(connect: Connect, folder: Path) -> None:
     text = await read(connect, folder, "guide.md", "links")
     assert "the port | https://port.test/fees" in text

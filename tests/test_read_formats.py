@@ -138,7 +138,7 @@ def test_chapters_cells_messages_and_times_are_places() -> None:
         epub({"1.xhtml": "<h1>First</h1><p>Boats.</p>", "2.xhtml": "<h1>Second</h1><p>Locks.</p>"}),
         "a.epub",
     )
-    assert place(book, "Locks") == "chapter=2"
+    assert place(book, "Locks") == "part=2"
     cells = [
         {"cell_type": "markdown", "source": ["# Tolls\n", "Of *all* towns."]},
         {
@@ -237,7 +237,7 @@ def test_no_page_and_no_chapter_can_say_that_it_is_at_another_place() -> None:
     )
     assert place(read_document(web), "Boats") == ""
     book = read(epub({"1.xhtml": "<p data-place='chapter=9'>Boats.</p>"}), "a.epub")
-    assert place(book, "Boats") == "chapter=1"
+    assert place(book, "Boats") == "part=1"
 
 
 @pytest.mark.slow

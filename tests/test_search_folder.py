@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from contextlib import aclosing
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import anyio
 import pytest
@@ -40,10 +40,17 @@ PATIENT: Final = 60.0
 
 
 def ask(
-    provider: FolderProvider, text: str, *, limit: int = 8, language: str = "", fresh: bool = False
+    provider: FolderProvider,
+    text: str,
+    *,
+    limit: int = 8,
+    language: str = "",
+    fresh: bool = False,
+    **filters: Any,
 ) -> SearchOutcome:
     """Search once."""
-    query = SearchQuery(text, language=language, freshness="week" if fresh else "any")
+    freshness = "week" if fresh else "any"
+    query = SearchQuery(text, language=language, freshness=freshness, **filters)
 
     async def main() -> SearchOutcome:
         return await provider.search(query, limit=limit)
@@ -244,6 +251,27 @@ def test_what_cannot_be_honoured_is_said(library: Path) -> None:
         ).reason
         == ""
     )
+
+
+DAY = "2022-01-01"
+
+
+def test_a_site_and_days_are_said_to_choose_no_files(library: Path) -> None:
+    provider = FolderProvider([library], None, seconds=PATIENT)
+    assert "site=gnu.org was ignored" in ask(provider, "lake", site="gnu.org").reason
+    for dated in (ask(provider, "lake", since=DAY), ask(provider, "lake", until=DAY)):
+        assert "whatever their age" in dated.reason
+
+
+def test_the_next_page_of_results_goes_on_after_the_one_before(tmp_path: Path) -> None:
+    for number in range(5):
+        (tmp_path / f"{number}.txt").write_text(f"The ferry of quay {number} leaves at noon.")
+    provider = FolderProvider([tmp_path], None, seconds=PATIENT)
+    pages = [ask(provider, "ferry", limit=2, page=page) for page in (1, 2, 3, 4)]
+    assert [len(page.results) for page in pages] == [2, 2, 1, 0]
+    assert len({result.url for page in pages for result in page.results}) == 5
+    assert [result.rank for page in pages for result in page.results] == [1, 2, 3, 4, 5]
+    assert "holds no further file: 5 in all" in pages[3].reason
 
 
 def test_hidden_linked_large_and_foreign_files_are_left_out(tmp_path: Path) -> None:

@@ -111,6 +111,8 @@ async def test_tables_of_several_sources_are_joined_and_numbers_read_by_language
         (["March 17, 2026", "2 Apr 2025"], "julianday(max(x)) - julianday(min(x))", "349"),
         (["2026-03-17T10:00:00Z", "2025-01-01"], "strftime('%Y', max(x))", "2026"),
         (["2019", "2021"], "avg(x)", "2020"),
+        (["-89.23450472", "0.1"], "min(x)", "-89.23450472"),
+        (["0.1", "0.2"], "sum(x)", "0.3"),
     ],
 )
 async def test_columns_are_typed_by_what_nearly_all_of_their_cells_are(
@@ -138,6 +140,30 @@ async def test_tables_are_listed_with_columns_types_row_counts_and_two_rows(
 def folder_note(folder: Path) -> str:
     (folder / "note.md").write_text("# Note\n\nNo table here.\n")
     return "note.md"
+
+
+async def test_a_table_is_asked_for_by_its_number(connect: Connect, folder: Path) -> None:
+    text = await ask(connect, folder, "table 2", "stock.csv", "towns.html")
+    assert "t2 “Einwohner”" in text and "t1," not in text
+    assert "There is no table 9" in await ask(connect, folder, "table 9", "stock.csv")
+
+
+async def test_rows_that_are_left_out_of_a_table_are_counted(
+    connect: Connect, folder: Path
+) -> None:
+    towns = "".join(f"<tr><td>Town {n}</td><td>{n} crowns</td></tr>" for n in range(90))
+    head = "<tr><th>Town</th><th>Toll</th></tr>"
+    (folder / "tolls.html").write_text(f"<h1>Tolls</h1><table>{head}{towns}</table>")
+    async with connect(folders=str(folder)) as client:
+        asked = {
+            "sources": [str(folder / "tolls.html")],
+            "question": "What is the toll of Town 41?",
+            "max_tokens": 300,
+        }
+        text = text_of(await client.call_tool("fetch_and_prune_html", asked))
+    (others,) = re.findall(r"… (\d+) other rows", text)
+    assert "41 crowns" in text
+    assert int(others) + text.count(" crowns") == 90
 
 
 async def test_hidden_rows_are_in_no_table(connect: Connect, folder: Path) -> None:

@@ -87,9 +87,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     following += repeated(NAME, read.failures)
     pages = [document.page for document in read.documents]
     ending = Ending(NAME, read.sheet, following, read.failures, pages, noticing.ages)
-    ending.write(
-        partial(write_further, read, next_cursor, following, max_tokens), hinted=False
-    )
+    ending.write(partial(write_further, read, next_cursor, following), hinted=False)
     # 3. Hand it over
     data = await in_thread(pages_result, read, next_cursor, ending)
     view = await draw_pages(ctx, question, read.documents, read.pruned)

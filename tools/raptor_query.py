@@ -76,7 +76,10 @@ async def raptor_query(
     # 8. How to go on
     tree, answered = asked.tree, asked.answer
     following = larger(NAME, max_tokens) if answered.assembled.left_out else []
-    following.append(Next(tool=NAME, arguments={"sources": [tree.id]} if tree else {}))
+    if tree is None:
+        following.append(Next(tool=NAME, arguments={}))
+    elif sources != [tree.id]:
+        following.append(Next(tool=NAME, arguments={"sources": [tree.id]}))
     if tree:
         following += repeated(NAME, answered.failures, beside=(tree.id,))
     ending = Ending.of(NAME, answered, following)

@@ -89,7 +89,7 @@ class Sources:
             return "in no source"
         read, lost = len(self.texts), len(self.unread)
         return (
-            f"in none of the {read} source{'s' * (read != 1)} read "
+            f"in {f'none of the {read} sources' if read != 1 else 'not the one source'} read "
             f"({lost} {'was' if lost == 1 else 'were'} not read)"
         )
 

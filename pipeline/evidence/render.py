@@ -8,6 +8,7 @@ pages over http(s) may be marked, and listed below, each address once. Not for: 
 or following links (`pipeline/research.py`)."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -355,7 +356,11 @@ class _LineWriter:
             self.lines.append(Line("paragraph", self._marked(body[0], text)))
             return len(rows)
         columns = tuple(header.split(" | ")) if header else ()
-        self.lines.append(Line("table", header=columns, rows=tuple(self._cells(body))))
+        cells = tuple(self._cells(body))
+        count = _body_rows(self.document).get(table, 0) - len(body)
+        if count > 0:
+            cells += ((f"{GAP} {count:,} other row{'s' * (count != 1)}",),)
+        self.lines.append(Line("table", header=columns, rows=cells))
         return len(rows)
 
     def _caption(self, name: str) -> None:
@@ -394,6 +399,16 @@ class _LineWriter:
         new_leads = [line for line in leads if not self._is_shown(line)]
         self.printed.update(new_leads)
         return new_leads
+
+
+@kept_with_document
+def _body_rows(document: Document) -> Counter[str]:
+    """Return the number of rows below its header rows of each table, by its path."""
+    return Counter(
+        table_of(block)
+        for number, block in enumerate(document.blocks)
+        if block.kind == "row" and not is_header_row(document.blocks, number)
+    )
 
 
 def _names_the_table(header: str) -> bool:
@@ -563,7 +578,10 @@ def absolute(href: str, base: str) -> str:
     Longer ones than `TITLE_CHARACTERS` carry tracking data and are not worth their tokens; they
     are empty, too."""
     try:
-        address = urljoin(base, "".join(href.split()))
+        href = "".join(href.split())
+        if href.startswith("//") and base.startswith("file:"):
+            href = f"https:{href}"  # a saved page does not say which scheme it came by
+        address = urljoin(base, href)
         split_address = urlsplit(address)
     except ValueError:
         return ""

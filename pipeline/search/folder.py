@@ -170,6 +170,7 @@ class FolderProvider:
         index on disk that fails is replaced by one in memory; raises `sqlite3.Error`
         where that fails too."""
         language = query.language or query.question.language
+        skipped, last = (query.page - 1) * limit, query.page * limit
         self._asked = anyio.current_time()
         try:
             # 1. What is there, and what of it is new; count that as far as there is time
@@ -177,10 +178,10 @@ class FolderProvider:
             self._bring_forward(query.question.terms(language))
             await self._catch_up(self._patience)
             # 2. Find the files; where there is none yet, count on for longer
-            files, found_by = await self._find(query.question, language, limit)
+            files, found_by = await self._find(query.question, language, last)
             if not files and self._uncounted:
                 await self._catch_up(LONGER * self._patience)
-                files, found_by = await self._find(query.question, language, limit)
+                files, found_by = await self._find(query.question, language, last)
             faults = await in_thread(self._opened().unread)
         except sqlite3.Error as error:
             if not self._do_without(error):
@@ -194,7 +195,7 @@ class FolderProvider:
                 engine=self.name,
                 rank=rank,
             )
-            for rank, (path, title, pages) in enumerate(files, start=1)
+            for rank, (path, title, pages) in enumerate(files[skipped:], skipped + 1)
         )
         # 3. What is to be said of it
         notes = [*_ignored(query)]
@@ -220,7 +221,11 @@ class FolderProvider:
             )
         if self._listing.missing and not self._listing.files:
             return SearchOutcome((), self.name, "unreachable", unsearched)
-        if not unread:
+        if files:
+            notes.insert(
+                0, f"Page {query.page} holds no further file: {len(files)} in all."
+            )
+        elif not unread:
             roots = ", ".join(map(str, self._roots))
             nothing = f"None of {total} files below {roots} has a word of the query."
             notes.insert(0, nothing)
@@ -607,8 +612,10 @@ def _blended(words: dict[int, float], likeness: dict[int, float]) -> dict[int, f
 
 def _ignored(query: SearchQuery) -> Iterator[str]:
     """Yield sentences on filters that were ignored."""
-    if query.freshness != "any":
+    if query.freshness != "any" or query.since or query.until:
         yield "Files carry no reliable date: they were searched whatever their age."
+    if query.site:
+        yield f"Files are of no site: site={query.site} was ignored."
     # Otherwise no filter was requested
     if query.language and query.language != query.question.spoken:
         yield "The language was used for word forms, not as a filter."

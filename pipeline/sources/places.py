@@ -23,12 +23,13 @@ from pipeline.evidence.forms import VALUE_FORMATS, RowForm, rows_as
 from pipeline.evidence.render import Kept, Style, all_links, render, repeats_title
 from pipeline.evidence.show import FIRST, GAP, shortened
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
+from pipeline.reading.bm25 import JOINT
 from pipeline.search.listing import not_searched
 from pipeline.services import Services
 from pipeline.sources.anchors import unit_of_address
 from pipeline.sources.gather import Loaded, failure_line, files_in
 from pipeline.tables.sql import SqlTable, query_tables, sql_tables
-from pipeline.tables.table import tables_of
+from pipeline.tables.table import name_in_sql, tables_of
 from pipeline.text.frame import new_delimiter, one_line, quoted
 from pipeline.text.tokens import count_each, count_tokens
 from pipeline.text.words import index_terms
@@ -47,6 +48,9 @@ _PART_SYNTAX: Final = re.compile(
     r"\s*(outline|section|whole|link|table|sql|file|page)s?\b[:\s]*(.*)",
     re.IGNORECASE | re.DOTALL,
 )
+
+CUT_ITEM: Final = "Cut: a larger max_tokens shows all of this item."
+NAMESAKES: Final = 'Sections of the same name: {count} more; write part="section Heading above › Heading".'
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +126,9 @@ def read_part(
                 hint="Write part=\"sql: SELECT sum(fee), count(*) FROM t1 WHERE boat = 'Tern'\"; "
                 'part="tables" names the tables and their columns.',
             )
-        results = _tables(documents) or ["There are no tables"]
+        results = _tables(documents, request) or [
+            f"There is no table {request}" if request else "There are no tables"
+        ]
     else:
         results = [
             _listed(index, document, kind, request, form)
@@ -137,7 +143,7 @@ def read_part(
         )
         raise UsageError(
             f"{reasons or 'There is no text'}.",
-            hint='Write part="whole" to see what there is.',
+            hint=f'Write part="{"outline" if kind == "section" else "whole"}" to see what there is.',
         )
     return _filled(listings, UNASKED_PAGE if max_tokens is None else max_tokens, number)
 
@@ -204,16 +210,26 @@ def _is_above(start: int, unit: int) -> tuple[bool, int]:
 def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
     """Return the listings' items from the `number`-th on, as many as the budget holds.
 
-    That is one at least, also one over the budget, and none beyond the last."""
+    That is one at least, which is cut where it alone is over the budget, and none
+    beyond the last."""
     count, start = sum(listing.count for listing in listings), number - 1
     # The largest run that fits; at least one item, for a part that shows nothing would never
     # end.
     runs, is_over = range(1, count - start + 1), partial(_over, listings, budget, start)
     stop = min(count, start + max(1, bisect_left(runs, True, key=is_over)))
     pages = _pages(listings, start, stop)
+    if len(pages) == 1 and stop - start == 1 and _cost(pages) > budget:
+        pages = (_cut(pages[0], budget),)
     return Pruned(
         pages, _cost(pages), budget, left_out=count - stop, following=stop + 1
     )
+
+
+def _cut(page: PrunedPage, budget: int) -> PrunedPage:
+    """Return a page of one item cut to `budget` tokens, which says so."""
+    above = " ".join(filter(None, (page.said, CUT_ITEM)))
+    text = shortened(page.text, max(1, budget - count_tokens(above) - 1))
+    return replace(page, said=above, text=text, tokens=count_tokens(text))
 
 
 def _over(listings: Sequence[_Listing], budget: int, start: int, count: int) -> bool:
@@ -293,9 +309,10 @@ def _below(document: Document, heading: int) -> range:
 def _section(
     index: int, document: Document, heading: str, form: RowForm
 ) -> _Listing | str:
+    blocks = document.blocks
     headings = {
-        number: block.text
-        for number, block in enumerate(document.blocks)
+        number: JOINT.join((*block.heading_path, block.text))
+        for number, block in enumerate(blocks)
         if block.kind == "heading"
     }
     name = heading.strip("\"'").casefold()
@@ -304,10 +321,14 @@ def _section(
     # "§ 12" is neither "§ 12a" nor "1.12".
     whole_name = re.compile(rf"(?<![\w.]){re.escape(name)}(?![.-]?\w)")
 
-    def likeness(text: str) -> int:
-        """Return how surely a heading is the one that is named; 0 for another."""
-        text = one_line(text).casefold()
-        if name in {text, text.strip(" .0123456789")}:
+    def likeness(unit: int) -> int:
+        """Return how surely a heading is the one that is named, alone or with those
+        above it; 0 for another."""
+        text = one_line(blocks[unit].text).casefold()
+        path = one_line(headings[unit]).casefold()
+        if name in {text, text.strip(" .0123456789")} or f"{JOINT}{path}".endswith(
+            f"{JOINT}{name}"
+        ):
             return 3
         if name and whole_name.search(text):
             return 2
@@ -320,12 +341,20 @@ def _section(
     # A heading may be in a table of contents as well; the section is the one with most
     # text below it.
     section = max(
-        headings,
-        key=lambda unit: (likeness(headings[unit]), len(_below(document, unit))),
+        headings, key=lambda unit: (likeness(unit), len(_below(document, unit)))
     )
-    if likeness(headings[section]):
-        return _blocks(index, document, _below(document, section), form, titled=True)
-    names = quoted(", ".join(headings.values()), new_delimiter())
+    if likeness(section):
+        listing = _blocks(index, document, _below(document, section), form, titled=True)
+        text = blocks[section].text
+        others = {
+            path
+            for unit, path in headings.items()
+            if blocks[unit].text == text and len(_below(document, unit)) > 1
+        } - {headings[section]}
+        is_path = JOINT in name
+        note = NAMESAKES.format(count=len(others)) if others and not is_path else ""
+        return replace(listing, caption=lambda _start, _stop: note)
+    names = quoted(", ".join(blocks[unit].text for unit in headings), new_delimiter())
     return f"There is no section {heading!r}; headings are: {names}"
 
 
@@ -386,11 +415,14 @@ def _rows(
 # Tables
 
 
-def _tables(documents: Sequence[Document]) -> list[_Listing]:
-    """Return the tables of each document as SQL names them, an item each: columns with
-    their types, the number of rows, the first and the last row."""
+def _tables(documents: Sequence[Document], number: str) -> list[_Listing]:
+    """Return the tables of each document as SQL names them, or the one with a number, an
+    item each: columns with their types, the number of rows, the first and the last
+    row."""
     by_document: dict[int, list[str]] = {}
     for table in sql_tables(documents):
+        if number and table.name != name_in_sql(int(number)):
+            continue
         by_document.setdefault(table.document, []).append(_described(table))
 
     return [_lines(index, lines) for index, lines in by_document.items()]

@@ -274,10 +274,8 @@ def _unique(names: Sequence[str]) -> list[str]:
 
 
 def _shown(value: object) -> str:
-    """Return a value as a result shows it: six decimals at most, "" for NULL."""
+    """Return a value as a result shows it, "" for NULL. What a float has beyond 15 digits
+    is how it is kept, not what the table holds."""
     if value is None:
         return ""
-    if isinstance(value, float):
-        is_plain = value == 0 or 1e-4 <= abs(value) < 1e15
-        return f"{value:.6f}".rstrip("0").rstrip(".") if is_plain else f"{value:.6g}"
-    return str(value)
+    return f"{value:.15g}" if isinstance(value, float) else str(value)

@@ -74,13 +74,13 @@ def name_in_sql(number: int) -> str:
     return f"t{number}"
 
 
-def rows_around(document: Document, start: int, stop: int) -> tuple[str, int]:
-    """Return the name in SQL of the table that a stretch of `Document.text` has rows
-    of, and the number of all its rows; "" and 0 for other text."""
-    for number, (_, body) in enumerate(_bodies(document.blocks), start=1):
+def rows_around(document: Document, start: int, stop: int) -> int:
+    """Return the number of all rows of the table that a stretch of `Document.text` has
+    rows of; 0 for other text."""
+    for _, body in _bodies(document.blocks):
         if any(start <= row.start and row.end <= stop for row in body):
-            return name_in_sql(number), len(body)
-    return "", 0
+            return len(body)
+    return 0
 
 
 def _block_tables(blocks: Sequence[Block]) -> Iterator[Table]:

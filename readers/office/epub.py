@@ -69,7 +69,7 @@ def epub_to_html(body: bytes) -> Converted:
             check_cancelled()
             if chapter := package.read(name):
                 html = _chapter(decode(chapter).text, raised, ledger)
-                chapters.append(placed(html, f"chapter={number}"))
+                chapters.append(placed(html, f"part={number}"))
     if not chapters:
         why = "whose chapters are encrypted (DRM)" if sealed else "without chapters"
         raise Unreadable(f"it is a book {why}")

@@ -202,7 +202,7 @@ def by_pandoc(form: str) -> Callable[[Path], list[Made]]:
                 )
             path = folder / f"{number}.{form}"
             by_markdown(text, path, "-s")
-            places = [f"chapter={place // 4 + 2}" if form == "epub" else "" for place in range(24)]
+            places = [f"part={place // 4 + 2}" if form == "epub" else "" for place in range(24)]
             made.append(
                 Made(
                     path,

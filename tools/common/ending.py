@@ -190,8 +190,8 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
 
 
 def table_query(answer: Answer) -> list[Next]:
-    """Return the call that queries the table of the best passage, where it has
-    `MANY_ROWS` or more, and the passage does not show all."""
+    """Return the call that names the tables to query, where the best passage is of one
+    with `MANY_ROWS` or more and does not show all."""
     passage = next(iter(answer.assembled.evidence), None)
     document = next(
         (
@@ -203,11 +203,11 @@ def table_query(answer: Answer) -> list[Next]:
     )
     if passage is None or document is None or passage.start < 0:
         return []
-    table, rows = rows_around(document, passage.start, passage.end)
+    rows = rows_around(document, passage.start, passage.end)
     if rows < MANY_ROWS or passage.text.count("\n") >= rows:
         return []
-    query = f"sql: SELECT * FROM {table}"  # noqa: S608  for a database of its own
-    return [Next(tool=READERS[0], arguments={"sources": [passage.url], "part": query})]
+    tables: dict[str, object] = {"sources": [passage.url], "part": "tables"}
+    return [Next(tool=READERS[0], arguments=tables)]
 
 
 def repeated(

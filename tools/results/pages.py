@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from pydantic import Field
 
-from pipeline.evidence.show import WIDE, Sheet
+from pipeline.evidence.show import Sheet
 from pipeline.fetch.handles import page_handle
 from pipeline.read_pages import PagesRead
 from pipeline.text.frame import one_line
@@ -91,7 +91,6 @@ def write_further(
     read: PagesRead,
     cursor: str,
     following: Sequence[Next],
-    max_tokens: int,
     sheet: Sheet,
 ) -> None:
     """Write the calls that go on, the number of parts left out if there is room, and
@@ -104,7 +103,7 @@ def write_further(
     brief = f"Around it: cursor={menu_cursor}"
     if pruned.pages and read.short:
         sheet.add(
-            f"More: cursor={cursor}"
+            f"More ({pruned.left_out}): cursor={cursor}"
             if pruned.parts_left
             else brief
             if menu_cursor
@@ -112,8 +111,9 @@ def write_further(
         )
     else:
         write_next(sheet, following, "fetch_and_prune_html")
-        if pruned.parts_left and (read.named or not 0 < max_tokens < WIDE):
-            sheet.add(f"Left out: {pruned.left_out} further parts.")
+        if pruned.parts_left:
+            count = pruned.left_out
+            sheet.add(f"Left out: {count} further part{'s' * (count != 1)}.")
         if menu_cursor:
             ends = f"Main content ends here. Around it, {pruned.around} parts: the same call with"
             _ = sheet.add(f"{ends} cursor={menu_cursor}") or sheet.add(brief)
