@@ -49,8 +49,9 @@ def ask(
     **filters: Any,
 ) -> SearchOutcome:
     """Search once."""
-    freshness = "week" if fresh else "any"
-    query = SearchQuery(text, language=language, freshness=freshness, **filters)
+    query = SearchQuery(
+        text, language=language, freshness="week" if fresh else "any", **filters
+    )
 
     async def main() -> SearchOutcome:
         return await provider.search(query, limit=limit)
