@@ -49,9 +49,7 @@ def ask(
     **filters: Any,
 ) -> SearchOutcome:
     """Search once."""
-    query = SearchQuery(
-        text, language=language, freshness="week" if fresh else "any", **filters
-    )
+    query = SearchQuery(text, language=language, freshness="week" if fresh else "any", **filters)
 
     async def main() -> SearchOutcome:
         return await provider.search(query, limit=limit)
