@@ -1,0 +1,408 @@
+"""What is wanted of the cases of ../shared/data/field and ../shared/data/field2, as
+patterns, since what they expect is free text or empty; `bench/field.py` asks them.
+
+A case of field2 that passed at f8229faa has the words that it showed then. Not for:
+cases whose files were kept aside or are only described."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final, NamedTuple
+
+
+class Wanted(NamedTuple):
+    """What a right answer has, as patterns over the answer with its blanks folded."""
+
+    shows: Sequence[str] = ()
+    hides: Sequence[str] = ()
+    says: str = ""
+    """A refusal or note that names what is missing is right, too."""
+
+
+IN_SQL: Final[Mapping[str, str]] = {
+    "xlsx-merged-where": "SELECT * FROM t1 WHERE port = 'Mossund' AND fish = 'Cod'",
+    "xlsx-merged-sum": "SELECT port, sum(tons) FROM t1 GROUP BY port",
+    "xlsx-hidden": "SELECT sum(price) FROM t1",
+    "pdf-reportlab-table": "SELECT * FROM t1 WHERE berth = 'South 1'",
+    "th2": "SELECT * FROM t1 WHERE model = 'K1'",
+}
+"""What is asked in place of a part in the language of tables that left (`table 1 where …`)."""
+_NO_ROWS: Final = r"sql: SELECT"
+"""A call for computed rows is refused, naming the query that gives them."""
+_LEASE: Final = r"The lessee shall pay the rent of 900 crowns before the tenth day"
+_DATA_PAGE: Final = Wanted(
+    (r"upper lock closes on 3 August", r"keeper calls each boat by radio"),
+    says=r"needs JavaScript.*WINNOW_BROWSER",
+)
+_REFRESHED: Final = Wanted((r"K-landing|://127\.0\.0\.1:\d+/landing",))
+FIRST: Final[Mapping[str, Wanted]] = {
+    "docx-ruby": Wanted((r"東京.{0,14}の港は広い",)),
+    "docx-textbox-choice": Wanted(
+        (r"Warning: the mole is closed above wind force nine",)
+    ),
+    "docx-textbox-nofallback": Wanted(
+        (r"Warning: the mole is closed above wind force nine",)
+    ),
+    "docx-altchunk": Wanted(
+        (r"High water at the lock gate stood at 4\.62 metres on 9 May",)
+    ),
+    "docx-header": Wanted((r"[Rr]evision D\b",), says=r"\d (page )?headers?"),
+    "docx-clauses": Wanted(
+        (
+            r"2\.2\W+Late sums",
+            r"3\.1\W+Either side",
+            r"1\.1\W+In this contract",
+            r"# 2\.? Payment",
+        ),
+        hides=(r"\b1\. Late sums",),
+    ),
+    "docx-rules-start": Wanted((r"\b7[.:]? No fires", r"\b8[.:]? No nets")),
+    "docx-headstyle": Wanted((r"# Pumps of the yard", r"# Valves of the yard")),
+    "docx-document2": Wanted((r"44 drums of tar",)),
+    "xlsx-workbook2": Wanted((r"Arn \| 100 \| 104 \| 110",)),
+    "xlsx-merged-where": Wanted((r"Mossund \| Cod \| 33",)),
+    "xlsx-merged-sum": Wanted(
+        (r"Arnvik \| 346", r"Mossund \| 153"), hides=(r"\| 210\b", r"\| 169\b")
+    ),
+    "xlsx-merged-count": Wanted((r"Outer",), hides=(r"= 1\b",)),
+    "xlsx-merged-header": Wanted((r"Night rate[ ,:/–-]+Winter",)),
+    "xlsx-formats": Wanted(
+        (
+            r"\b00501\b",
+            r"\b01234\b",
+            r"1[,.]?234[.,]50 ?€|€ ?1,234\.50",
+            r"USD 99|99.{0,3} USD",
+            r"0[.,]50? kg",
+        )
+    ),
+    "xlsx-formula": Wanted((r"=SUM\(B2:B3\)",), says=r"1 formula"),
+    "xlsx-onlyformula": Wanted(
+        (r"=\w+\(",), says=r"\d formulas?|formulas? (was|were) never computed"
+    ),
+    "xlsx-hidden": Wanted(
+        (r"\b1,?300\b",),
+        hides=(r"\b2,?150\b",),
+        says=r"hidden rows?|hidden.{0,40}rows?",
+    ),
+    "xlsx-cellnote": Wanted(
+        (r"Expire in August 2027",), says=r"1 (cell )?(comment|note)"
+    ),
+    "pptx-order": Wanted((r"Step 1.*Step 2.*Step 3",)),
+    "html-ol-start": Wanted((r"4\. No boat leaves after dark", r"5\. Ice is reported")),
+    "html-ol-value": Wanted(
+        (
+            r"3\. Bronze",
+            r"2\. Silver",
+            r"10\. Rule ten",
+            r"I\. First act",
+            r"II\. Second act",
+            r"\ba\. sub a",
+        )
+    ),
+    "html-dl-params": Wanted(
+        (r"Parameters.*level – metres.*Returns\W+True when done.*Raises.*GateError",),
+    ),
+    "html-iframe": Wanted((r"tariff-inner\.html",)),
+    "html-srcdoc": Wanted((r"The bridge lifts at 07:15", r"Depth 9 m")),
+    "http-base": Wanted(
+        (r"/other/files/plan\.pdf",), hides=(r"/base/files|\d/files/plan",)
+    ),
+    **dict.fromkeys(
+        ("spa-inertia", "spa-nuxt2", "spa-astro", "spa-rrstream", "spa-discourse"),
+        _DATA_PAGE,
+    ),
+    "html-accordion": Wanted((r"Ilse Marin opens it at six",)),
+    "html-opacity": Wanted((r"fee is 31 crowns a night",)),
+    "html-ticks": Wanted(
+        (
+            r"Crane \| ✗ \| ✓",
+            r"Water \| ✓ \| ✓",
+            r"Power \| ✓? ?\| ✓",
+            r"Light \| (✗|not included)",
+        )
+    ),
+    "pdf-reportlab-table": Wanted(
+        (r"South 1 \| 11\.3 \|",), hides=(r"North 1 \|", r"North 2")
+    ),
+    "pdf-reportlab-columns": Wanted(
+        (r"northern basin was dug in 1871", r"southern basin is newer and was opened")
+    ),
+    "pdf-reportlab-chars": Wanted((r"Every char is drawn alone, at 6\.50 m",)),
+    "pdf-spanned": Wanted((r"North \| May \| 145", r"South \| April \| 99")),
+    "pdf-powers": Wanted((r"10\^6|10⁶",), hides=(r"\b106 litres",)),
+    "pdf-footmark": Wanted(
+        (r"10\^5|10⁵", r"40 crowns ?(\[12\]|\^12|¹²)"),
+        hides=(r"\b105 units", r"crowns12"),
+    ),
+    "epub-noteref": Wanted(
+        (r"88 kg ?\[1\]", r"40 m(\^2|²|\[2\])?\b(?!2)"), hides=(r"kg1\b", r"\bm2\b")
+    ),
+    "pdf-form": Wanted((r"Marigold of Tarn",)),
+    "pdf-annots": Wanted((r"since May.{0,20}closed at 21:00",), says=r"\d comments?"),
+    "pdf-bom": Wanted((r"South one \| 11\.3 \| 410",)),
+    "pdf-mime-head": Wanted((r"Dredging takes place in June",), hides=(r"\bendobj\b",)),
+    "pdf-oddeven": Wanted(
+        (r"speaks of rope and tar",), hides=(r"CHAPTER TWO.*CHAPTER TWO",)
+    ),
+    "pdf-headfirst": Wanted(
+        (r"would have to be rebuilt within five years",), hides=(r"Page 2 of 4",)
+    ),
+    "pdf-fakebold": Wanted(
+        (r"Mooring fee 55 crowns",), hides=(r"Mooring fee 55 crowns.{0,3}Mooring fee",)
+    ),
+    "http-cookiewall": Wanted((r"K-cookie",)),
+    "http-ckchain": Wanted((r"K-cookie",)),
+    "http-metarefresh": _REFRESHED,
+    "http-metarefresh-js": _REFRESHED,
+    "http-xhtml": Wanted((r"K-xhtml",)),
+    "http-chunkcut": Wanted((r"K-cut",)),
+    "http-drip": Wanted((r"K-drip",)),
+    "http-challenge200": Wanted(says=r"(?i)bot check|behind a check"),
+    "http-fragment": Wanted((r"Section 9: basin 9", r"dredged in week 19")),
+    "folder-noext": Wanted((r"31 crowns",), says=r"[Nn]ot searched.*README"),
+    "txt-nul": Wanted((r"Line one of the log.*level 4\.62.*Line three of the log",)),
+    "csv-nul": Wanted((r"Tern \| 12", r"Gull \| 19")),
+    "http-csv-msexcel": Wanted((r"Tern \| 12", r"Gull \| 19")),
+    "epub-linear": Wanted((r"Answer to riddle 7 is the tide",)),
+    "eml-calendar": Wanted((r"Shed 3", r"12 May 2026|2026-05-12|20260512", r"09:00")),
+    "searxng-auth": Wanted((r"example\.org/arnvik",)),
+}
+FILES: Final[Mapping[str, Wanted]] = {
+    "wa1": Wanted((r"now in the post box",)),
+    "wa2": Wanted((r"the fuel card is with Irma",)),
+    "wa3": Wanted((r"I did, 48 crowns",)),
+    "wa4": Wanted((r"760 a month",)),
+    "wa5": Wanted((r"the deposit is two months",)),
+    "sl1": Wanted((r"Thursday 21:00 to 23:00",)),
+    "sl2": Wanted((r"Thursday 21:00 to 23:00, freeze from the 14th",)),
+    "sl3": Wanted((r"Grew the volume of lighthouse-3 to 400 GB",)),
+    "sl4": Wanted((r"disk 91 percent on lighthouse-3", r"to 400 GB")),
+    "cg1": Wanted((r"six coats of varnish",)),
+    "g1": Wanted((r"A round turn and two half hitches",)),
+    "g2": Wanted((r"Tromsø",)),
+    "g3": Wanted((r"systemctl restart tidegauge",)),
+    "qa1": Wanted((r"Since the spring of 1998",)),
+    "qa1b": Wanted((r"The Grey Mare, at springs",)),
+    "qa2": Wanted((r"Paraffin only",)),
+    "qa4": Wanted((r"tz = UTC",)),
+    "qa5": Wanted((r"Under the third flower pot",)),
+    "tg1": Wanted((r"Aske Marine", r"84 000")),
+    "jl2": Wanted((r"error \| crane",)),
+    "jl3": Wanted((r"2026-03-07T\S+ \| error \| pump",)),
+    "k5b": Wanted((r"2026-03-01 \| Tern \| \d \| Ann",)),
+    "ng1": Wanted((r"Jan \| \(1200\)",)),
+    "eu2": Wanted((r"Anker \| 7 \| 1\.049,00",)),
+    "eu3": Wanted((r"Seil \| 1\.250 \| 12,50 \| 03\.04\.2026",)),
+    "eu4": Wanted((r"Boje \| 80", r"Seil \| 1\.250")),
+    "un1": Wanted((r"West \| 5\.1 m",)),
+    "un2": Wanted((r"North \| 4\.2 m \| 12 t", r"East \| 12 ft \| 15 t")),
+    "xl2b": Wanted((r"North \| 12 \| 340",)),
+    "xl2d": Wanted((r"Sum \| 28 \| 750",)),
+    "c1": Wanted((r"'Morgenrot',812\.5",)),
+    "q9": Wanted((r"Tern \| 4 .*all members", r"Dunlin .*all members")),
+    "ob1": Wanted((r"She says the ==ferry== moves to berth 14", r"draught: 2\.35")),
+    "ob2": Wanted((r"moves to berth 14",)),
+    "ob3": Wanted((r"11 \| 05:12 \| 11:40",)),
+    "ob4": Wanted((r"2\.35",)),
+    "ob5": Wanted((r"\[ \] order new fenders",)),
+    "ob6": Wanted((r"0170 555 01",)),
+    "m5": Wanted((r"0170 555 01",)),
+    "ob7": Wanted((r"Met \[\[People/Ingrid Voss",)),
+    "nb1": Wanted((r"6 \| 302\.1",)),
+    "nb2": Wanted((r"6 \| 302\.1",)),
+    "nb3": Wanted((r"ValueError: matrix is singular at row 17",)),
+    "p1": Wanted((r"\+46 170 555 77",)),
+    "p1b": Wanted((r"has the spare key",)),
+    "p2": Wanted((r"Key: tern-4471-gannet",)),
+    "p2b": Wanted((r"Key: tern-4471-gannet", r"A \| 3 May")),
+    "p12": Wanted((r"Key: tern-4471-gannet",)),
+    "p4": Wanted((r"Nobody rows well who is thinking of supper",)),
+    "p4b": Wanted((r"A tide gauge forgets nothing",), (r"# A tide gauge",)),
+    "k4": Wanted((r"Oak moves with the rain",), (r"# Oak moves",)),
+    "p5": Wanted((r"Tariff of Holt", r"The old one with crane prices")),
+    "p5b": Wanted((r"https://tides\.example/",)),
+    "p6": Wanted((r"Berg, Nora", r"2019")),
+    "tx1": Wanted((r"Sea Lark", r"11\.5")),
+    "tx5": Wanted((r"Berg, Nora", r"2019")),
+    "of1": Wanted((r"~~80 crowns~~ 70 crowns",)),
+    "of1b": Wanted((r"Slip: 60 crowns",)),
+    "of2": Wanted((r"Early", r"23:00 \| lamp")),
+    "of3": Wanted((r"Drive 48 piles in June", r"2025 \| 276")),
+    "of3b": Wanted((r"Drive 48 piles in June",)),
+    "of3c": Wanted((r"2025 \| 276",)),
+    "xl1": Wanted((r"Ann \| 2026-03-04 \| 31:30 \| 7\.5%", r"HM-00217")),
+    "xl1c": Wanted((r"Ann \| 2026-03-04 \| 31:30", r"Cy \| 2025-12-31 \| 100:00")),
+    "xl1d": Wanted((r"Ann \| 2026-03-04 \| 31:30 \| 7\.5%",)),
+    "xl1f": Wanted((r"Paid until \| 2026-09-30",)),
+    "em1": Wanted((r"Cc: Bo Ryd", r"The winch costs 18,400 crowns", r"B2 \| 106")),
+    "em1b": Wanted((r"The winch costs 18,400 crowns",)),
+    "em1c": Wanted((r"B2 \| 106",)),
+    "em1d": Wanted((r"Cc: Bo Ryd",)),
+    "em2": Wanted((r"Thursday at 4 pm in the net loft",)),
+    "pd1": Wanted((r"A crane costs 9 crowns an hour, members get a third off",)),
+    "pd1b": Wanted((r"A crane costs 9 crowns an hour",)),
+    "pd2": Wanted(
+        (r"Income rose because the ferry paid its arrears",), (r"ferry \| Costs",)
+    ),
+    "k8": Wanted((r"each visit was charged at 7,400 crowns",)),
+    "pd3": Wanted((r"The spare fuse lies in drawer 6",)),
+    "pd3b": Wanted((r"The spare fuse lies in drawer 6",)),
+    "pd4": Wanted((r"West \| 4\.0 \| 6\.5",)),
+    "pd4b": Wanted((r"West \| 4\.0 \| 6\.5",)),
+    "pd5": Wanted((r"Hafenentgelt nicht zahlt", r"Wertpapierindex steht im Aushang")),
+    "pd5b": Wanted((r"Wertpapierindex steht im Aushang bei 412",)),
+    "pd7": Wanted((_LEASE,), (r"\d \| The lessee",)),
+    "pd9": Wanted((r"Coffee .* 2\.80",)),
+    "pd10": Wanted((r"☒ yes ☐ no",)),
+    "pd11": Wanted((r"the work takes one person",)),
+    "pd11b": Wanted((r"The drift was largest in the harbours",)),
+    "rt1": Wanted((r"המחיר הוא 412 שקלים",)),
+    "rt2": Wanted((r"412 שקלים",)),
+    "ep1": Wanted((r"The mate counted fourteen ?lights",)),
+    "sq_c3": Wanted((r"9\.9\.0 .*9\.8\.0 .*9\.7\.0",)),
+    "sq_p": Wanted((r"Part 0 .*Part 1 .*Part 2",)),
+    "sq_s": Wanted((r"I went aboard the Nell.*So here I sit on Sunday eve",)),
+    "sq_m": Wanted((r"The account stands at 41,200 crowns",)),
+    "dp3": Wanted((r"Ann Lind pays the whole", r"Bo Ryd pays the whole")),
+    "dp4": Wanted((r"on 4 May 2026", r"on 9 June 2026")),
+    "dp5": Wanted((r"40 litres", r"40 gallons")),
+    "dp6": Wanted((r"on 4 May 2026", r"on 9 June 2026")),
+    "sy1": Wanted((r"free for visitors below the age of 16",)),
+    "sy3": Wanted((r"Weight: 4\.2 kg",)),
+    "fo5": Wanted((r"code = 4711",)),
+    "q1": Wanted((r"Tern \| 4 \| 5\.2 m \| none", r"Puffin \| 2 \| 3\.4 m \| none")),
+    "q2": Wanted((r"every boat except the Gannet",)),
+    "q3": Wanted((r"fuel not included",)),
+    "q4": Wanted((r"Tern: 20 crowns", r"Dunlin: 25 crowns")),
+    "q5": Wanted((r"Gannet: 60 crowns", r"Skua: 110 crowns")),
+    "q6": Wanted((r"the board of five", r"Per Holm \(treasurer\)")),
+    "q7": Wanted((r"Anna Berg \(chair\)", r"Siri Moe")),
+    "q11": Wanted((r"Tern: 20 crowns",)),
+    "q12": Wanted((r"Gannet: 60 crowns",)),
+    "q13": Wanted((r"The code of the box is changed",)),
+    "q15": Wanted((r"Puffin: 10 crowns",)),
+    "q16": Wanted((r"There is no drinking water in the hut",)),
+    "q18": Wanted((r"must not be used between 1 May and 30 September",)),
+    "q21": Wanted((r"Puffin: 10 crowns", r"Guests pay double")),
+    "q22": Wanted((r"Skua \| 8 .*members with a motor licence",)),
+    "n1": Wanted((r"Slip: 60 crowns",)),
+    "n1b": Wanted((r"Slip: 60 crowns",)),
+    "n1c": Wanted((r"Slip: 60 crowns",)),
+    "n2": Wanted((r"must not be watered between 10",)),
+    "n3": Wanted((r"Fires are forbidden from April until October",)),
+    "n4": Wanted((r"visitors below the age of 16",)),
+    "n5": Wanted((r"Vehicles over 3\.5 t are not admitted",)),
+    "n6": Wanted((r"Weight: 4\.2 kg",)),
+    "n6b": Wanted((r"Power: 12 V",)),
+    "n6c": Wanted((r"Made in: Norway",)),
+    "n7": Wanted((r"Sun closed",)),
+    "n7b": Wanted((r"Sat 10-14",)),
+    "n8": Wanted((r"Bake for 55 minutes",)),
+    "n8b": Wanted((r"Let it rest overnight before cutting",)),
+    "n10": Wanted((r"The minimum is now 3\.10",)),
+    "n11": Wanted((r"outside the rush hours",)),
+    "n12": Wanted((r"three months' notice",)),
+    "c2": Wanted((r"MAX_RETRIES = 7",)),
+    "c3": Wanted((r"timeout=12",)),
+    "c4": Wanted((r"max_pressure = 0\.7",)),
+    "c5": Wanted((r"8085:80",)),
+    "c6": Wanted((r"postgres:16",)),
+    "c7": Wanted((r"res\.status\(403\)",)),
+    "c8": Wanted((r"\|\| 8123",)),
+    "c9": Wanted((r"/usr/local/bin",)),
+    "c10": Wanted((r"feePerDay: Int!",)),
+    "c11": Wanted((r"proxy_read_timeout 75s",)),
+    "c12": Wanted((r"client_max_body_size 20m",)),
+    "false-none-alternative": Wanted((r"612\.40",)),
+    "docs-example": Wanted((r"09:15",)),
+    "wrong-rows": Wanted(tuple(f"R-24{number}" for number in (41, 52, 57, 58, 59))),
+    "draft-season-years": Wanted((r"2011-12|third in the league",), (r"contradicted",)),
+    "draft-order": Wanted((r"Ludovic",), (r"contradicted",)),
+    "jl1": Wanted(says=_NO_ROWS),
+    "ng2": Wanted(says=_NO_ROWS),
+    "eu1": Wanted(says=_NO_ROWS),
+    "xl2c": Wanted(says=_NO_ROWS),
+    "xl1b": Wanted(says=_NO_ROWS),
+    "p9": Wanted(says=_NO_ROWS),
+    "sq1": Wanted(says=r"^(?!.*None: ).*2 files not searched|not everything was read"),
+    "p9b": Wanted(says=r"not everything was read"),
+    "k2": Wanted(says=r"not readable|cannot be read|not everything was read"),
+    "xl1e": Wanted(says=r"hidden sheets removed: 2"),
+    "sc1": Wanted(says=r"needs OCR"),
+    "sc2": Wanted(says=r"not everything was read"),
+    "sc5": Wanted(says=r"needs OCR"),
+    "sq2": Wanted(says=r"cannot be read as text"),
+    "tx6": Wanted(hides=(r"9000",)),
+}
+_STRUCK: Final = Wanted((r"~~80 crowns~~ 70 crowns",))
+_FROM_TOP: Final = Wanted((r"ana, 2026.*user0,.*user1,.*user2,",))
+_UNREAD: Final = Wanted((r"transcript.{0,60}could not be read",), (r"None: ",))
+WEB: Final[Mapping[str, Wanted]] = {
+    "fr4": _FROM_TOP,
+    "gh3": Wanted((r"user120,.*burns the seal",)),
+    "gh14": Wanted((r"user37,.*intake\.min_level",)),
+    "fr3": Wanted((r"user37,.*intake\.min_level",)),
+    "gh1": Wanted((r"intake\.min_level = 0\.6",)),
+    "gh2": Wanted((r"Use 0\.7 at least",)),
+    "gh4": Wanted((r"140",)),
+    "gh5": Wanted((r"closed without merge", r"[Rr]equested changes")),
+    "gh6": Wanted((r"use 50 ms",)),
+    "gh7": Wanted((r"src/float\.c.*use 50 ms",)),
+    "gh9": Wanted((r"needle shows 0\.4 bar",)),
+    "gh13": Wanted((r"use 50 ms",)),
+    "gl1": Wanted((r"flickers at night", r"Not read: .*comments")),
+    "gl2": Wanted((r"Not read: .*comments",)),
+    "gt1": Wanted((r"tallow",)),
+    "gt2": Wanted((r"tallow",)),
+    "ge1x": Wanted((r"tallow",)),
+    "f2": Wanted((r"int f300\(",)),
+    "f3": Wanted((r"red button for 4 seconds",)),
+    "f5": Wanted((r"pump-2\.1\.0-win\.zip",)),
+    "f5b": Wanted((r"pump-2\.1\.0-win\.zip",), (r"None: ",)),
+    "f6": Wanted((r"archived",)),
+    "m2": _UNREAD,
+    "yt2": _UNREAD,
+    "fe1": Wanted((r"14 percent",)),
+    "fe2": Wanted((r"Episode 42", r"09 Feb 2026")),
+    "fe3": Wanted((r"14 percent",)),
+    **dict.fromkeys(("st1", "st2", "u1", "u2", "u6"), _STRUCK),
+    "qa6": Wanted((r"Butyl tape",)),
+    "mp1": Wanted((r"p2\.html",)),
+    "mp2": Wanted((r"p2\.html",)),
+    "se1": Wanted((r"\(5,021\)",)),
+    "se2": Wanted((r"\(5,021\)",)),
+    "se3": Wanted((r"\(0\.15\)",)),
+    "ta1": Wanted((r"pnpm add -D keelson",)),
+    "ta2": Wanted((r"pnpm add -D keelson",)),
+    "ta3": Wanted((r"C:\\ProgramData\\Keelson",)),
+    "pr1": Wanted((r"Small 89\.00 €", r"Large 119\.00 €")),
+    "pr2": Wanted((r"89\.00 €",)),
+    "pr3": Wanted((r"Large 119\.00 €", r"3 left")),
+    "th1": Wanted((r"K1\W+1\.4 t\W+winter",)),
+    "th2": Wanted((r"K1 \| 1\.4 t \| winter",)),
+    "da1": Wanted((r"12 March",)),
+    "da2": Wanted((r"12 March",)),
+    "la1": Wanted((r"under 6 metres", r"goods for sale")),
+    "la2": Wanted((r"5,000 crowns\. \[Repealed",)),
+    "la3": Wanted((r"1 January 2024",)),
+    "la4": Wanted((r"§ 12 Fees",)),
+    "bu1": Wanted((r"18:45",)),
+    "bu2": Wanted((r"\\\|",)),
+    "bu3": Wanted((r"22:36",)),
+    **dict.fromkeys(("pm1", "pm2", "pm3"), Wanted((r"(?i)corrected|erratum",))),
+    "sh1": Wanted((r"38 Kronen",)),
+    "sh2": Wanted((r"1\. Dezember",)),
+    "wp2": Wanted((r"12.tonnes",), (r"&nbsp;", r"<strong>")),
+    "ap1": Wanted((r"seek_port.*Default 25",)),
+    "ap2": Wanted((r"write_port.*port is full",)),
+    "js1": Wanted((r"browser that runs its scripts",)),
+    "js2": Wanted((r"browser that runs its scripts",)),
+    "ge1": Wanted((r"legal reasons",), (r"None: ",)),
+    "ja1": Wanted((r"北防波堤",)),
+    "ja2": Wanted((r"午前五時",)),
+    "zh1": Wanted((r"十二吨",)),
+    "zh2": Wanted((r"北防波堤",)),
+    "ar1": Wanted((r"٤٠",)),
+    "ar2": Wanted((r"٤٠",)),
+    "kf": Wanted((r"S0 Why.*S1 Why.*S2 Why",)),
+    "kt": Wanted((r"S0 user0.*S1 user1.*S2 user2",)),
+    "ts3": Wanted((r"user0,.*user1,.*user2,",)),
+}
