@@ -126,6 +126,11 @@ async def test_a_statement_has_its_nearest_passage_and_what_cites_nothing_is_cou
     assert "Not looked up: 1 statement that cites no source" in text_of(result)
 
 
+async def test_the_nearest_passage_goes_on_with_the_sentence_after_it(connect: Connect) -> None:
+    draft = f"The company agreed to keep the crossing in December. [1]\n\n[1]: {CUTS}\n"
+    assert "The request was refused." in text_of(await check(connect, draft))
+
+
 async def test_references_are_read_and_their_titles_compared(connect: Connect, site: Site) -> None:
     there = site.put(
         "/there",

@@ -13,9 +13,9 @@ from mcp_types import CallToolResult
 from errors import UsageError
 from extras.drafts.check import COMPLETE, UNCHECKED, Checked, check
 from extras.drafts.draft import Draft, read_draft
-from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import FIRST, Sheet, shortened
 from pipeline.fetch.handles import page_handle
+from pipeline.prune.prune import UNASKED_PAGE
 from pipeline.search.chain import Findings as Works
 from pipeline.services import Services
 from pipeline.session.session import SESSION_SCHEME, find_session
@@ -40,6 +40,8 @@ from tools.common.results import DraftItem
 from tools.results.sentences import ExtractRelevantResult
 
 CHECKING_TOOL: Final = "extract_relevant"
+NEAREST_TOKENS: Final = 80
+"""Maximum tokens of the nearest passage of an item: two sentences of a report."""
 
 
 async def check_draft(
@@ -84,7 +86,7 @@ async def check_draft(
         checked,
         key=lambda result: (result.outcome in COMPLETE, result.outcome == UNCHECKED),
     )
-    budget = max_tokens or UNASKED
+    budget = max_tokens or UNASKED_PAGE
     sheet, written = await in_thread(_sheet, ordered, parsed.uncited, budget)
     following = larger(CHECKING_TOOL, budget) if written < len(checked) else []
     ending = Ending(CHECKING_TOOL, sheet, following, loaded.failures)
@@ -116,7 +118,7 @@ def _facts(
                 citation=result.citation,
                 text=shortened(one_line(result.text), SAID_TOKENS),
                 note=one_line(result.note),
-                nearest=shortened(one_line(result.words), SAID_TOKENS),
+                nearest=shortened(one_line(result.words), NEAREST_TOKENS),
             )
             for number, result in enumerate(checked[:written], 1)
         ],
@@ -178,7 +180,7 @@ def _sheet(
             lines.append(quoted(result.note, delimiter))
         if result.words and result.citation:
             lines.append(
-                f"Nearest: {quoted(shortened(result.words, SAID_TOKENS), delimiter)} "
+                f"Nearest: {quoted(shortened(result.words, NEAREST_TOKENS), delimiter)} "
                 f"{address(result.citation)}"
             )
         if not sheet.add("\n".join(lines)):

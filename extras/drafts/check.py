@@ -164,9 +164,16 @@ async def _statement(cited: CitedText, sources: Sources, reader: Reader) -> Chec
         return _unread(cited, "; ".join(lost) or "The sources contain no text.")
     statement = Question(cited.text)
     relevance = await reader.read(statement, [text.units for text in texts])
-    document, unit = spans[int(np.argmax(relevance.values))]
+    nearest = int(np.argmax(relevance.values))
+    document, unit = spans[nearest]
     citation = cite(document, unit.start, unit.end)
-    words = " ".join(document.text[unit.start : unit.end].split())
+    # The next sentence of the paragraph may take back what this one says.
+    stop = max(
+        following.end
+        for owner, following in spans[nearest : nearest + 2]
+        if owner is document and following.block == unit.block
+    )
+    words = " ".join(document.text[unit.start : stop].split())
     language = statement.language
     details = await in_thread(sources.details, language)
     missing = missing_details(cited.text, language, details)
