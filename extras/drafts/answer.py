@@ -40,7 +40,7 @@ from tools.common.results import DraftItem
 from tools.results.sentences import ExtractRelevantResult
 
 CHECKING_TOOL: Final = "extract_relevant"
-NEAREST_TOKENS: Final = 80
+SOURCE_WORDS_TOKENS: Final = 80
 """Maximum tokens of the nearest passage of an item: two sentences of a report."""
 
 
@@ -118,7 +118,7 @@ def _facts(
                 citation=result.citation,
                 text=shortened(one_line(result.text), SAID_TOKENS),
                 note=one_line(result.note),
-                nearest=shortened(one_line(result.words), NEAREST_TOKENS),
+                nearest=shortened(one_line(result.words), SOURCE_WORDS_TOKENS),
             )
             for number, result in enumerate(checked[:written], 1)
         ],
@@ -180,7 +180,7 @@ def _sheet(
             lines.append(quoted(result.note, delimiter))
         if result.words and result.citation:
             lines.append(
-                f"Nearest: {quoted(shortened(result.words, NEAREST_TOKENS), delimiter)} "
+                f"Nearest: {quoted(shortened(result.words, SOURCE_WORDS_TOKENS), delimiter)} "
                 f"{address(result.citation)}"
             )
         if not sheet.add("\n".join(lines)):
