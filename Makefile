@@ -235,7 +235,7 @@ REPOSITORY := https://github.com/winnow-mcp/winnow/blob/main
 site:  ## the documents as a site with search, in build/site
 	@test -x build/mkdocs/bin/mkdocs || { $(PYTHON) -m venv build/mkdocs && \
 	  build/mkdocs/bin/python -m pip install --quiet --disable-pip-version-check "mkdocs-material>=9.6,<10" "mike>=2.1,<3"; }
-	@rm -rf build/site-docs && mkdir -p build/site-docs && cp -r docs/*.md docs/*.png docs/*.svg build/site-docs/
+	@rm -rf build/site-docs && mkdir -p build/site-docs && cp -r docs/*.md docs/*.png docs/*.svg docs/clients docs/models build/site-docs/
 	@if [ -d docs/log ]; then cp -r docs/log build/site-docs/; fi
 	@sed -e 's#(docs/#(#g' -e 's#"docs/#"#g' README.md > build/site-docs/index.md
 	@cp CHANGELOG.md build/site-docs/changelog.md && cp CONTRIBUTING.md build/site-docs/contributing.md

@@ -20,9 +20,10 @@ from typing import Any, Final, get_type_hints
 from pydantic import BaseModel
 
 from docs.buttons import buttons
-from docs.client_pages import client_sections
+from docs.client_pages import client_entry, client_rows
 from docs.constants import tables
 from docs.shell import shell_files
+from extras.install.clients import CLIENTS
 from readers.format import formats
 from server.settings import SETTINGS_TABLE
 
@@ -54,6 +55,11 @@ def file_types() -> str:
         for extra, names in sorted(by_extra.items())
     ]
     return _table(("extra", "endings"), rows)
+
+
+def clients() -> str:
+    """Return a row for each client that `winnow install` knows, with its page."""
+    return _table(("client", "name for `winnow install`"), client_rows())
 
 
 def tools_in_brief() -> str:
@@ -100,7 +106,11 @@ def parts() -> dict[tuple[str, str], Callable[[], str]]:
     """Return what makes each part, by document and name."""
     return {
         ("README.md", "buttons"): buttons,
-        ("docs/clients.md", "clients"): client_sections,
+        ("docs/clients.md", "clients"): clients,
+        **{
+            (f"docs/clients/{name}.md", "entry"): functools.partial(client_entry, name)
+            for name in CLIENTS
+        },
         ("README.md", "tools"): tools_in_brief,
         ("docs/settings.md", "settings"): settings,
         ("docs/troubleshooting.md", "file-types"): file_types,

@@ -1,4 +1,4 @@
-"""The section of each client in docs/clients.md, made from what `winnow install` knows."""
+"""What `winnow install` knows of each client, for docs/clients.md and the pages in docs/clients/."""
 
 import json
 from typing import Final
@@ -23,29 +23,29 @@ SYSTEMS: Final = {
 """Where desktop programs keep their settings."""
 
 
-def client_sections() -> str:
-    """Return a section for each client: command, files, entry, button."""
-    return "\n\n".join(_section(name) for name in CLIENTS)
+def client_rows() -> list[tuple[str, str]]:
+    """Return a link to the page of each client, and its name for `winnow install`."""
+    return [(f"[{TITLES[name]}](clients/{name}.md)", f"`{name}`") for name in CLIENTS]
 
 
-def _section(name: str) -> str:
+def client_entry(name: str) -> str:
+    """Return how a client gets its entry: command, files, entry by hand, button."""
     client = CLIENTS[name]
     entry = json.dumps({client.key: {"winnow": ENTRY}})
-    lines = [
-        f"## {TITLES[name]}",
-        "",
-        f"`winnow install {name} --folder DIR`; `--undo` takes the entry away.",
-        "",
-    ]
+    lines = ["```sh", f"winnow install {name} --folder ~/Documents", "```", ""]
     if client.user.startswith("~"):
         lines.append(f"- File: `{client.user}`")
     else:
         lines += [
-            f"- {system}: `{place}/{client.user}`" for system, place in SYSTEMS.items()
+            f"- File on {system}: `{place}/{client.user}`"
+            for system, place in SYSTEMS.items()
         ]
     if client.project:
         lines.append(f"- Of a project (`--scope project`): `{client.project}`")
     lines.append(f"- By hand, from the first release on: `{entry}`")
     if TITLES[name] in links():
         lines.append(f"- [Add it with one click]({links()[TITLES[name]]})")
+    lines.append(
+        "- [If it does not list Winnow](../clients.md#if-a-client-does-not-list-winnow)"
+    )
     return "\n".join(lines)

@@ -19,7 +19,9 @@ DOCUMENTS = [
     ROOT / name
     for name in ("README.md", "AGENTS.md", "CONTRIBUTING.md", "CHANGELOG.md", "examples/README.md")
 ]
-DOCUMENTS += sorted((ROOT / "docs").glob("*.md"))
+DOCUMENTS += sorted(
+    page for folder in (".", "clients", "models") for page in (ROOT / "docs" / folder).glob("*.md")
+)
 DATED = ("CHANGELOG.md", "log.md")
 """What these say was true on its day."""
 TODAY = [path for path in DOCUMENTS if path.name not in DATED]
@@ -104,6 +106,19 @@ def test_every_link_within_the_documents_leads_somewhere() -> None:
             ):
                 broken.append(f"{document.name}: {target}")
     assert broken == []
+
+
+@pytest.mark.parametrize(
+    ("overview", "folder"), [("clients", "clients"), ("local-models", "models")]
+)
+def test_an_overview_and_the_site_lead_to_every_page_below_it(overview: str, folder: str) -> None:
+    pages = {f"{folder}/{page.name}" for page in (ROOT / "docs" / folder).glob("*.md")}
+    links = re.findall(
+        r"\]\(([^)\s#]+)", (ROOT / f"docs/{overview}.md").read_text(encoding="utf-8")
+    )
+    site = re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), re.M)
+    assert len(pages) > 6
+    assert (pages - set(links), pages - set(site)) == (set(), set())
 
 
 def test_every_command_in_the_documents_is_one_of_ours_and_takes_its_options(
