@@ -118,9 +118,11 @@ def _facts(
                 citation=result.citation,
                 text=shortened(one_line(result.text), SAID_TOKENS),
                 note=one_line(result.note),
-                nearest=shortened(one_line(result.words), SOURCE_WORDS_TOKENS),
+                nearest=f"as of [{earlier}]" if earlier else one_line(words),
             )
-            for number, result in enumerate(checked[:written], 1)
+            for number, (result, (words, earlier)) in enumerate(
+                zip(checked[:written], _nearest(checked), strict=False), 1
+            )
         ],
     }
 
@@ -171,17 +173,20 @@ def _sheet(
         )
     sheet.add(notice(delimiter))
     written = 0
-    for number, result in enumerate(checked, 1):
+    for number, (result, (words, earlier)) in enumerate(
+        zip(checked, _nearest(checked), strict=True), 1
+    ):
         lines = [
             f"[{number}] {result.kind}, {result.outcome}: "
             f"{quoted(shortened(result.text, SAID_TOKENS), delimiter)}"
         ]
         if result.note:
             lines.append(quoted(result.note, delimiter))
-        if result.words and result.citation:
+        if earlier:
+            lines.append(f"Nearest: as of [{earlier}]")
+        elif words and result.citation:
             lines.append(
-                f"Nearest: {quoted(shortened(result.words, SOURCE_WORDS_TOKENS), delimiter)} "
-                f"{address(result.citation)}"
+                f"Nearest: {quoted(words, delimiter)} {address(result.citation)}"
             )
         if not sheet.add("\n".join(lines)):
             break
@@ -191,6 +196,18 @@ def _sheet(
             f"Results left out: {len(checked) - written}. Repeat with a larger max_tokens."
         )
     return sheet, written
+
+
+def _nearest(checked: Sequence[Checked]) -> list[tuple[str, int]]:
+    """Return the nearest passage of each item, cut, or the number of an earlier item
+    that has it; "" and 0 for none."""
+    numbers: dict[str, int] = {}
+    nearest: list[tuple[str, int]] = []
+    for number, result in enumerate(checked, 1):
+        words = shortened(result.words, SOURCE_WORDS_TOKENS)
+        earlier = numbers.setdefault(words, number) if words else number
+        nearest.append((words, 0) if earlier == number else ("", earlier))
+    return nearest
 
 
 def _counted(checked: Sequence[Checked]) -> str:

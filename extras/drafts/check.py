@@ -156,12 +156,16 @@ def _unread(statement: CitedText, note: str) -> Checked:
 
 
 async def _statement(cited: CitedText, sources: Sources, reader: Reader) -> Checked:
-    """Find the passage nearest to a statement, and what of it no source has."""
+    """Find a statement word for word, else the passage nearest to it, and what of it no
+    source has."""
     texts = sources.cited(cited.cited)
     spans = [(text.document, unit) for text in texts for unit in text.tagged]
     if not spans:
         lost = (f"{name}: {why.reason}" for name, why in sources.unread.items())
         return _unread(cited, "; ".join(lost) or "The sources contain no text.")
+    match = await in_thread(find_quote, cited.text, texts)
+    if match.standing == "verbatim":
+        return Checked("statement", cited.text, "verbatim", match.url)
     statement = Question(cited.text)
     relevance = await reader.read(statement, [text.units for text in texts])
     nearest = int(np.argmax(relevance.values))
