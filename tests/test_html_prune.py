@@ -42,7 +42,7 @@ async def test_a_single_row_reads_with_its_headers_and_several_stand_under_them_
     )
     assert render(one, [Kept(row), Kept(row + 1)], Style("markdown")).endswith(
         "Longest rivers\n\nRiver | Length km | Mouth\n-|-|-\nDanube | 2850 | Black Sea\nUral | "
-        "2428 | Caspian Sea"
+        "2428 | Caspian Sea\n\n… 2 other rows"
     )
     html = render(one, [Kept(row), Kept(row + 1)], Style("html"))
     assert (

@@ -67,7 +67,7 @@ def test_rows_stand_under_header_caption_and_group_and_pipes_in_cells_are_escape
     assert text == (
         "# Rivers\n\nLongest\n\nEurope\n\n|  | km\\|mi | Sea |\n-|-|-\nUral | 2428 | Caspian\n| "
         "Asia |\n"
-        "Yangtze | 6300 | Pacific\nMekong | 4350\n\nAfter."
+        "Yangtze | 6300 | Pacific\nMekong | 4350\n\n… 1 other row\n\nAfter."
     )
 
 
@@ -75,7 +75,7 @@ def test_html_closes_every_cell_row_and_item() -> None:
     html = written(TABLE, ("Volga", "Ural"), Style("html"))
     assert html.endswith(
         "<table><tr><th></th><th>km|mi</th><th>Sea</th></tr><tr><td>Volga</td><td>3531</td><td>Caspian</td></tr>"
-        "<tr><td>Ural</td><td>2428</td><td>Caspian</td></tr></table>"
+        "<tr><td>Ural</td><td>2428</td><td>Caspian</td></tr></table><p>… 2 other rows</p>"
     )
     rest = written(LISTS, ("flour", "cold", "still"), Style("html")) + html
     for tag in ("p", "li", "ul", "ol", "tr", "td", "th", "table"):

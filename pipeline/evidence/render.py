@@ -8,7 +8,6 @@ pages over http(s) may be marked, and listed below, each address once. Not for: 
 or following links (`pipeline/research.py`)."""
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -17,6 +16,7 @@ from urllib.parse import urldefrag, urljoin, urlsplit
 from pipeline.evidence.forms import Form, Line, ListItem, write
 from pipeline.evidence.show import GAP, has_gaps, listing
 from pipeline.reading.bm25 import JOINT
+from pipeline.tables.table import body_rows
 from readers.html.blocks import NAMES, resolve
 from readers.page import TITLE_CHARACTERS, Block, Document, kept_with_document, table_of
 from readers.tree import Node, shape_of, text_of, walk
@@ -356,11 +356,11 @@ class _LineWriter:
             self.lines.append(Line("paragraph", self._marked(body[0], text)))
             return len(rows)
         columns = tuple(header.split(" | ")) if header else ()
-        cells = tuple(self._cells(body))
-        count = _body_rows(self.document).get(table, 0) - len(body)
-        if count > 0:
-            cells += ((f"{GAP} {count:,} other row{'s' * (count != 1)}",),)
-        self.lines.append(Line("table", header=columns, rows=cells))
+        self.lines.append(Line("table", header=columns, rows=tuple(self._cells(body))))
+        count = len(body_rows(self.document).get(table, frozenset()).difference(rows))
+        if count:
+            others = f"{GAP} {count:,} other row{'s' * (count != 1)}"
+            self.lines.append(Line("paragraph", others))
         return len(rows)
 
     def _caption(self, name: str) -> None:
@@ -399,16 +399,6 @@ class _LineWriter:
         new_leads = [line for line in leads if not self._is_shown(line)]
         self.printed.update(new_leads)
         return new_leads
-
-
-@kept_with_document
-def _body_rows(document: Document) -> Counter[str]:
-    """Return the number of rows below its header rows of each table, by its path."""
-    return Counter(
-        table_of(block)
-        for number, block in enumerate(document.blocks)
-        if block.kind == "row" and not is_header_row(document.blocks, number)
-    )
 
 
 def _names_the_table(header: str) -> bool:

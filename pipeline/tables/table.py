@@ -15,7 +15,7 @@ from pipeline.text.frame import shown_location
 from readers.html.clean import MAX_NODES
 from readers.html.document import read_document
 from readers.html.guard import MAX_TAGS
-from readers.page import Block, Document, table_of
+from readers.page import Block, Document, kept_with_document, table_of
 
 SECTION: Final = "section"
 """Name of the column that holds the rows across a table, which head the rows below."""
@@ -77,10 +77,21 @@ def name_in_sql(number: int) -> str:
 def rows_around(document: Document, start: int, stop: int) -> int:
     """Return the number of all rows of the table that a stretch of `Document.text` has
     rows of; 0 for other text."""
-    for _, body in _bodies(document.blocks):
-        if any(start <= row.start and row.end <= stop for row in body):
-            return len(body)
+    for numbers in body_rows(document).values():
+        rows = (document.blocks[number] for number in numbers)
+        if any(start <= row.start and row.end <= stop for row in rows):
+            return len(numbers)
     return 0
+
+
+@kept_with_document
+def body_rows(document: Document) -> dict[str, frozenset[int]]:
+    """Return the blocks that are rows of each table below its header, by its path."""
+    numbers = {id(block): number for number, block in enumerate(document.blocks)}
+    return {
+        table_of(body[0]): frozenset(numbers[id(row)] for row in body)
+        for _, body in _bodies(document.blocks)
+    }
 
 
 def _block_tables(blocks: Sequence[Block]) -> Iterator[Table]:
