@@ -146,12 +146,13 @@ class Rater(Reader):
 
 @row(78, "ID Eq. 2 to 8, density", "papers/idms/density.py")
 async def _(bench: Bench) -> Outcome:
+    chunks = [*CHUNKS, ["Anna Berg sells fish.", "Prime numbers never end."]]
     found = await densities(
-        CHUNKS, DensityModels(bench.embedder, Rater(), printed=True), language="en"
+        chunks, DensityModels(bench.embedder, Rater(), printed=True), language="en"
     )
-    texts = [" ".join(chunk) for chunk in CHUNKS]
+    texts = [" ".join(chunk) for chunk in chunks]
     whole = await bench.embedder.embed(texts, kind="passage")
-    for place, (chunk, text) in enumerate(zip(CHUNKS, texts, strict=True)):
+    for place, (chunk, text) in enumerate(zip(chunks, texts, strict=True)):
         names = find_entities(text, language="en")
         own = await bench.embedder.embed([*chunk, *names], kind="passage")
         parts, entities = own[: len(chunk)], own[len(chunk) :]
@@ -175,11 +176,12 @@ async def _(bench: Bench) -> Outcome:
                 * max(others)
             )
         assert np.isclose(found[place], total / max(10, count_tokens(text)), rtol=1e-4)
-    assert found[1] > 0 == found[0]
+    assert found[1] > 0 == found[0] and found[-1] < 0  # its cohesion is under 0
     return differs(
         f"with idms=running+density equal to a literal loop (highest {found.max():.4f}), but for what is not "
         "printed: α is of "
-        f"the nearest other chunk, at most {MAX_ENTITIES} entities, by capitals, count, and L is 10 at least; "
+        "the nearest other chunk, an entity's context is its chunk, "
+        f"at most {MAX_ENTITIES} entities, by capitals, count, and L is 10 at least; "
         "without a model "
         "that lists chances S is left out"
     )

@@ -305,13 +305,13 @@ def authors_clusters(
 def in_counts(found: Sequence[tuple[int, int]]) -> str:
     """Return the counts as text."""
     pairs = ", ".join(f"{ours} ({theirs})" for ours, theirs in found)
-    return f"clusters of the first {LEAVES} leaves of {len(found)} meetings, the authors' code in brackets: {pairs}"
+    return f"clusters of at most the first {LEAVES} leaves of {len(found)} meetings, the authors' code in brackets: {pairs}"
 
 
 @row(61, "RA §3 UMAP, global then local", "papers/raptor/cluster.py")
 async def _(bench: Bench) -> Outcome:
     found = await counts(bench, by_umap=True)
-    assert all(abs(ours - theirs) <= 0.2 * theirs for ours, theirs in found)
+    assert all(ours == theirs for ours, theirs in found)
     return as_code(
         "√n neighbours, then 10 (not printed); a transcription of their code with our seed for UMAP (theirs has "
         "none): "
@@ -350,7 +350,7 @@ async def _(bench: Bench) -> Outcome:
     points = principal_components(centres + 0.3 * chance.standard_normal((60, 3)), 10)
     assert best_mixture(points).shape[1] == by_formula(points) == 3
     found = await counts(bench, by_umap=False)
-    assert all(abs(ours - theirs) <= 0.2 * theirs for ours, theirs in found)
+    assert all(ours == theirs for ours, theirs in found)
     return differs(
         "the size is that of the printed BIC, by scikit-learn's mixture; up to 50 and .1 are of the authors' "
         "code; `gmm` "
@@ -898,7 +898,9 @@ async def inventions_passed(
 @row(74, "RA §4 scores (F1, BLEU, METEOR) on QASPER, QuALITY, NarrativeQA", "")
 async def _(_: Bench) -> Outcome:
     assert f1("the blue Danube", "Danube") == 2 / 3 and rouge_l("a b", "a b") == 1
-    assert bleu("the cat sat on mats", "the cat sat on mats") > 0.99
+    # Of 5, 4, 3 and 2 runs 4, 2, 0 and 0 are right; each count but the first is one more
+    shares = 4 / 5, 3 / 5, 1 / 4, 1 / 3
+    assert np.isclose(bleu("b c x d e", "b c y d e"), np.prod(shares) ** 0.25)
     halves = [(0, 0, 10)], [(0, 0, 5), (1, 0, 9)]
     assert recall(*halves) == 0.5
     return cannot(

@@ -345,10 +345,16 @@ async def _(_: Bench) -> Outcome:
     assert len(samples) > len(said) == MADE and LONGEST < 200
     assert all(0.02 < len(own) / MADE < 0.4 for own in kinds.values())
     assert {query["language"] for one in said for query in one["queries"]} == {"en"}
+    assert all(
+        any(name in query["text"] for query in one["queries"])
+        for one in said
+        for name in one["entities"]
+        if name not in public
+    )
     shares = ", ".join(f"{len(own)} {kind}" for kind, own in kinds.items())
     return differs(
         f"made by rule from public questions, English only; of the first {MADE} of {len(samples):,} held aside "
-        f"{shares}"
+        f"{shares}, which is whole in the query"
     )
 
 
@@ -750,6 +756,7 @@ async def _(_: Bench) -> Outcome:
     form = re.compile(r".+: (<TAG-\d+>)")
     for one, plain in pairs:
         lines = one.answer.splitlines() if plain.answer != "None" else []
+        assert lines or one.answer == "None"
         found = [form.fullmatch(line) for line in lines]
         tags = [match[1] for match in found if match is not None]
         assert len(tags) == len(lines) and (",".join(tags) or "None") == plain.answer
@@ -765,6 +772,17 @@ async def _(_: Bench) -> Outcome:
 
 @row(19, "ZI §4.2 Instruction-B", "papers/recipes/extractor.py")
 async def _(_: Bench) -> Outcome:
+    from papers.recipes.extractor import printed_samples  # noqa: PLC0415  reads the data sets
+    from train.reader.data import Corpus, Text  # noqa: PLC0415  the recipes' own
+    from train.reader.data import Question as Taught  # noqa: PLC0415  the recipes' own
+
+    texts = [f"Ferry {n} has {40 * n} seats. {'It sails. ' * 9}" for n in range(1, 6)]
+    right = frozenset({1})
+    asked = Taught("How many seats has ferry 2?", "ferries", right, right, "")
+    corpus = Corpus({"ferries": Text(texts, [""] * len(texts))}, [asked])
+    _, labelled = printed_samples("dev", 0, corpus)
+    assert f"{labelled.answer}Ferry 2 has 80 seats." in labelled.prompt
+
     form = re.compile(r"None|<TAG-\d+>(,<TAG-\d+>)*")
     plain = printed()[1::2]
     assert all(form.fullmatch(one.answer) for one in plain)
@@ -1084,9 +1102,32 @@ async def _(bench: Bench) -> Outcome:
     )
 
 
+class Naming:
+    """A generator that names lines by their numbers, a set for each request in order."""
+
+    name = "naming"
+    context_tokens = 4_096
+    abilities: frozenset[Ability] = frozenset({"generate", "grammar"})
+
+    def __init__(self, answers: Sequence[frozenset[int]]) -> None:
+        self._answers = iter(answers)
+
+    async def generate(
+        self,
+        messages: Sequence[Said],
+        *,
+        max_tokens: int,
+        schema: dict[str, object] | None = None,
+        grammar: str | None = None,
+    ) -> str:
+        """Return the numbers of the next request."""
+        return ",".join(map(str, sorted(next(self._answers)))) or "None"
+
+
 @row(30, "ZI §5.2 precision, recall, F1, exact match with None", "bench/recipes.py")
 async def _(_: Bench) -> Outcome:
     from bench.recipes import f1, right_lines  # noqa: PLC0415  the recipes' own
+    from papers.recipes.extractor import shown_candidates  # noqa: PLC0415  reads the data sets
 
     assert f1(frozenset({1, 2}), frozenset({2, 3})) == 0.5
     assert f1(frozenset({1, 2, 3}), frozenset({3})) == 0.5
@@ -1095,6 +1136,22 @@ async def _(_: Bench) -> Outcome:
     nothing = sum(one.n for one in rows if one.what.startswith("None"))
     assert 0 < nothing < HELD
     assert [*shares.values()] == [0, 1, 0, nothing / HELD], shares
+    # The right lines alone, and a wrong one besides, where the request has one
+    asked = shown_candidates("held", 0)[:HELD]
+    right = [one.gold for one in asked]
+    wrong = [
+        sorted({*range(1, 1 + len(one.candidates))} - one.gold)[:1] for one in asked
+    ]
+    rows = await right_lines(Naming(right), HELD)
+    assert [one.model for one in rows] == [1, 1, 1, 1], rows
+    pairs = list(zip(right, wrong, strict=True))
+    rows = await right_lines(Naming([gold.union(more) for gold, more in pairs]), HELD)
+    means = [
+        2 * len(gold) / (2 * len(gold) + len(more)) for gold, more in pairs if gold
+    ]
+    shares_wrong = [float(np.mean(means)), 0, 1, wrong.count([]) / HELD]
+    assert wrong.count([]) < HELD / 4 and np.mean(means) < 0.9
+    assert np.allclose([one.model for one in rows], shares_wrong), rows
     return differs(
         "F1 of the lines over requests that have some, whose precision and recall are not shown apart; the exact match "
         f"with None among it, as printed: a model that says None of all {HELD} is right in {nothing / HELD:.2f}; "

@@ -33,6 +33,7 @@ ANSWER: Final = "pipeline/generated.py"
 UNITS: Final = "pipeline/document/units.py"
 SUMMARISE: Final = "papers/raptor/summarise.py"
 QUERY: Final = "papers/raptor/query.py"
+CLUSTER: Final = "papers/raptor/cluster.py"
 
 MUTANTS: Final = (
     Mutant(
@@ -99,6 +100,12 @@ MUTANTS: Final = (
         "log_probabilities.astype(np.float32)[::-1]",
         "llama",
     ),
+    Mutant(
+        "htmlrag.49",
+        "models/llama/token_tree.py",
+        "if among_siblings and len(tokens) == 1",
+        "if False",
+    ),
     Mutant("htmlrag.50", LLAMA, "grow(sorted(paths))", "grow(paths)", "llama"),
     Mutant(
         "htmlrag.50",
@@ -108,6 +115,7 @@ MUTANTS: Final = (
         "llama",
     ),
     Mutant("htmlrag.52", HTML, "PROMPT_BUDGETS: Final = 2", "PROMPT_BUDGETS: Final = 4"),
+    Mutant("htmlrag.55", "papers/recipes/configs/pruner_paper.toml", 'kind = "printed"\n', ""),
     Mutant(
         "htmlrag.56",
         MEASURES,
@@ -117,9 +125,11 @@ MUTANTS: Final = (
     ),
     Mutant("htmlrag.56", MEASURES, "* min(1.0, np.exp(1 - len(true) / len(said)))", "", "llama"),
     Mutant("htmlrag.56", MEASURES, "float(any(f", "float(all(f", "llama"),
+    Mutant("raptor.61", CLUSTER, "math.isqrt(len(part) - 1)", "30", "papers"),
+    Mutant("raptor.62", CLUSTER, "MOST_CLUSTERS: Final = 50", "MOST_CLUSTERS: Final = 12", "papers"),
     Mutant(
         "raptor.63",
-        "papers/raptor/cluster.py",
+        CLUSTER,
         "waiting.append(group)",
         "clusters += _capped(layer, group, most=len(group))",
         "papers",
@@ -164,6 +174,8 @@ MUTANTS: Final = (
         "papers",
     ),
     Mutant("zero_index.8", "papers/recipes/parser.py", "invented=kind == 1", "invented=False"),
+    Mutant("zero_index.8", "papers/recipes/parser.py", "word in named or", "word not in named and"),
+    Mutant("zero_index.8", "papers/recipes/parser.py", "query = name.join(", "'-'.join("),
     Mutant("zero_index.8", "papers/recipes/parser.py", "if kind == 2 and names", "if kind == 9"),
     Mutant("zero_index.8", "papers/recipes/parser.py", "elif kind == 3", "elif kind == 9"),
     Mutant(
@@ -196,6 +208,13 @@ MUTANTS: Final = (
     Mutant("zero_index.16", ASKING, "KEPT_SENTENCES: Final = 6", "KEPT_SENTENCES: Final = 2"),
     Mutant("zero_index.16", ASKING, "most = ROOM.tags if whole else 2 * ROOM.ranges", "most = 3"),
     Mutant("zero_index.18", EXTRACTOR, 'f"{cut_to_tokens(text, SUMMARY)}: {', 'f"some words: {'),
+    Mutant("zero_index.18", EXTRACTOR, '"\\n".join(said) or "None"', '"\\n".join(said) or "No"'),
+    Mutant(
+        "zero_index.19",
+        EXTRACTOR,
+        "place for place, line in enum",
+        "place % len(lines) + 1 for place, line in enum",
+    ),
     Mutant("zero_index.20", EXTRACTOR, "FEWEST: Final = 100", "FEWEST: Final = 0"),
     Mutant("zero_index.20", EXTRACTOR, "yield from filter(_is_long, _s", "yield from (_s"),
     Mutant("zero_index.20", EXTRACTOR, ": printed_samples,", ": extractor_samples,"),
@@ -211,6 +230,13 @@ MUTANTS: Final = (
         "nothing.append(float(not chosen))",
         "nothing.append(0.0)",
     ),
+    Mutant(
+        "zero_index.30",
+        "bench/recipes.py",
+        "float(chosen == gold)",
+        "float(not chosen and not gold)",
+    ),
+    Mutant("zero_index.30", "bench/recipes.py", "some.append((f1(gold, chosen)", "some.append((0.0"),
     Mutant("htmlrag.32", "readers/html/names.py", '(PLACE, "lang", "role")', '(PLACE, "role")'),
     Mutant(
         "htmlrag.32",
@@ -261,14 +287,14 @@ MUTANTS: Final = (
     Mutant("htmlrag.41", HTML, "to_html(compressed(repaired))", "to_html(repaired)"),
     Mutant(
         "raptor.60",
-        "papers/raptor/cluster.py",
+        CLUSTER,
         "SPILL_SHARE: Final = 0.15",
         "SPILL_SHARE: Final = 0.5",
         "papers",
     ),
     Mutant(
         "raptor.63",
-        "papers/raptor/cluster.py",
+        CLUSTER,
         "clusters += _capped(layer, group, most=len(group))",
         "clusters += [group] if by_umap else _capped(layer, group, most=len(group))",
         "papers",
@@ -301,12 +327,15 @@ MUTANTS: Final = (
         "covered[max(low, start) - start : min(high, end) - start] = True",
         "covered[:] = True",
     ),
+    Mutant("raptor.74", MEASURES, "for n in range(1, 5)", "for n in range(1, 2)"),
+    Mutant("raptor.74", MEASURES, "np.exp(np.mean(logs))", "np.exp(logs[-1])"),
     Mutant(
         "idms.75",
         "papers/idms/idms.py",
         "margins.append(float(answer[0]))",
         "margins.append(float(answer[0]))\n            if gap == len(texts) - 3:\n                break",
     ),
+    Mutant("idms.78", "papers/idms/density.py", "-1.0 if reading.printed else 0.0", "0.0"),
     Mutant("idms.80", LLAMA, "model.n_tokens = shared\n", "model.n_tokens = shared = 0\n", "llama"),
 )
 

@@ -12,7 +12,7 @@ from readers.page import Block
 from readers.tree import Node, count_words, label_children, text_of, to_html
 
 PAPER_WORDS: Final = 256
-"""Words in a block for pruning by embedding (HtmlRAG §4.3); the generative step has half as
+"""Words in a block for pruning by embedding (HtmlRAG §4.4); the generative step has half as
 many."""
 
 

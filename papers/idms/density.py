@@ -2,8 +2,8 @@
 those of high supplemented.
 
 Density is the geometric mean of six factors over the length, each scaled to 0..1; one
-that cannot be had is left out. As printed (Eq. 2) it is their product, summed over the
-entities. What a generator writes never takes a chunk's place: it is indexed in addition
+that cannot be had is left out. As printed (Eq. 2) it is their product, unscaled, summed
+over the entities. What a generator writes never takes a chunk's place: it is indexed in addition
 to the text, while citations use the text. A form that loses or invents a name or a
 figure is thrown away.
 """
@@ -90,13 +90,17 @@ async def densities(
     ):
         vectors = await reading.embedder.embed([*chunk, *names], kind="passage")
         others = np.delete(whole, index, axis=0)
+        # As printed a cosine counts as it is; in the geometric mean one under 0 is 0.
+        lowest = -1.0 if reading.printed else 0.0
         # I, effectiveness: how near the entities are to the chunk.
-        effective = _mean_cosine(vectors[len(chunk) :] @ whole[index]) if names else 0.0
+        effective = (
+            _mean_cosine(vectors[len(chunk) :] @ whole[index], lowest) if names else 0.0
+        )
         # C, cohesion (Eq. 5): how near the sentences are to each other. α, relation: how near the
         # nearest other chunk is. S: whether the chunk reads well.
         factors = [
-            _cohesion(vectors[: len(chunk)]),
-            _mean_cosine((others @ whole[index]).max(keepdims=True))
+            _cohesion(vectors[: len(chunk)], lowest),
+            _mean_cosine((others @ whole[index]).max(keepdims=True), lowest)
             if len(others)
             else 1.0,
             *([] if rating is None else [rating]),
@@ -116,14 +120,14 @@ async def densities(
     return np.array(values)
 
 
-def _mean_cosine(values: NDArray[np.float32]) -> float:
-    return float(np.clip(values, 0, 1).mean())
+def _mean_cosine(values: NDArray[np.float32], lowest: float) -> float:
+    return float(np.clip(values, lowest, 1).mean())
 
 
-def _cohesion(vectors: NDArray[np.float32]) -> float:
+def _cohesion(vectors: NDArray[np.float32], lowest: float) -> float:
     """The mean cosine of all pairs; 1 for a single vector."""
     pairs = (vectors @ vectors.T)[np.triu_indices(len(vectors), 1)]
-    return float(np.clip(pairs.mean(), 0, 1)) if len(pairs) else 1.0
+    return float(np.clip(pairs.mean(), lowest, 1)) if len(pairs) else 1.0
 
 
 async def _entities(

@@ -10,6 +10,7 @@ learn a translation from."""
 
 import json
 import random
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from datetime import date, timedelta
@@ -156,15 +157,19 @@ def _answer(
 
 
 def _query(text: str, names: Sequence[str]) -> str:
-    """Return the words of a request that can be searched for, in their order, with its
-    names whole."""
+    """Return the words of a request that can be searched for, in their order, each of
+    its names in one piece, as the request writes it."""
     named = {word for name in names if name in text for word in raw_words(name)}
     words = [
         word
         for word in raw_words(text)
         if word in named or (index_terms(word) and not question_word(word, "en"))
     ]
-    return " ".join(words)[:160] or text
+    query = " ".join(words)
+    for name in names:
+        if parted := " ".join(raw_words(name)):
+            query = name.join(re.split(rf"(?<!\w){re.escape(parted)}(?!\w)", query))
+    return query[:160] or text
 
 
 def _sample(
