@@ -305,7 +305,10 @@ def authors_clusters(
 def in_counts(found: Sequence[tuple[int, int]]) -> str:
     """Return the counts as text."""
     pairs = ", ".join(f"{ours} ({theirs})" for ours, theirs in found)
-    return f"clusters of at most the first {LEAVES} leaves of {len(found)} meetings, the authors' code in brackets: {pairs}"
+    return (
+        f"clusters of at most the first {LEAVES} leaves of {len(found)} meetings, the authors' code in brackets: "
+        f"{pairs}"
+    )
 
 
 @row(61, "RA §3 UMAP, global then local", "papers/raptor/cluster.py")

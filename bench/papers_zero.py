@@ -780,7 +780,7 @@ async def _(_: Bench) -> Outcome:
     right = frozenset({1})
     asked = Taught("How many seats has ferry 2?", "ferries", right, right, "")
     corpus = Corpus({"ferries": Text(texts, [""] * len(texts))}, [asked])
-    _, labelled = printed_samples("dev", 0, corpus)
+    labelled = [*printed_samples("dev", 0, corpus)][1]
     assert f"{labelled.answer}Ferry 2 has 80 seats." in labelled.prompt
 
     form = re.compile(r"None|<TAG-\d+>(,<TAG-\d+>)*")

@@ -126,7 +126,9 @@ MUTANTS: Final = (
     Mutant("htmlrag.56", MEASURES, "* min(1.0, np.exp(1 - len(true) / len(said)))", "", "llama"),
     Mutant("htmlrag.56", MEASURES, "float(any(f", "float(all(f", "llama"),
     Mutant("raptor.61", CLUSTER, "math.isqrt(len(part) - 1)", "30", "papers"),
-    Mutant("raptor.62", CLUSTER, "MOST_CLUSTERS: Final = 50", "MOST_CLUSTERS: Final = 12", "papers"),
+    Mutant(
+        "raptor.62", CLUSTER, "MOST_CLUSTERS: Final = 50", "MOST_CLUSTERS: Final = 12", "papers"
+    ),
     Mutant(
         "raptor.63",
         CLUSTER,
@@ -236,7 +238,9 @@ MUTANTS: Final = (
         "float(chosen == gold)",
         "float(not chosen and not gold)",
     ),
-    Mutant("zero_index.30", "bench/recipes.py", "some.append((f1(gold, chosen)", "some.append((0.0"),
+    Mutant(
+        "zero_index.30", "bench/recipes.py", "some.append((f1(gold, chosen)", "some.append((0.0"
+    ),
     Mutant("htmlrag.32", "readers/html/names.py", '(PLACE, "lang", "role")', '(PLACE, "role")'),
     Mutant(
         "htmlrag.32",

@@ -191,14 +191,11 @@ def test_packing_and_checkpointing_spare_room_and_leave_the_losses(
     assert np.allclose(found[1:], found[0], atol=2e-3)
 
 
-@pytest.mark.parametrize(
-    ("constant", "level"), [(True, [1, 1, 1, 1]), (False, [1, 0.75, 0.25, 0])]
-)
+@pytest.mark.parametrize(("constant", "level"), [(True, [1, 1, 1, 1]), (False, [1, 0.75, 0.25, 0])])
 def test_a_run_steps_by_the_betas_decay_and_schedule_of_its_configuration(
     tmp_path: Path, base: Any, constant: bool, level: list[float]
 ) -> None:
-    config = {"rate": 2e-5, "beta2": 0.98, "decay": 1e-4, "constant": constant}
-    run = _run(tmp_path, base=base, steps=4, **config)
+    run = _run(tmp_path, base=base, steps=4, rate=2e-5, beta2=0.98, decay=1e-4, constant=constant)
     (group,) = run.optimizer.param_groups
     assert (group["betas"], group["weight_decay"]) == ((0.9, 0.98), 1e-4)
     rates = []
