@@ -40,6 +40,8 @@ from tools.common.results import DraftItem
 from tools.results.sentences import ExtractRelevantResult
 
 CHECKING_TOOL: Final = "extract_relevant"
+_Nearest = list[tuple[str, int]]
+"""Of each item: its nearest passage, or the number of an earlier item that has it."""
 SOURCE_WORDS_TOKENS: Final = 80
 """Maximum tokens of the nearest passage of an item: two sentences of a report."""
 
@@ -87,16 +89,17 @@ async def check_draft(
         key=lambda result: (result.outcome in COMPLETE, result.outcome == UNCHECKED),
     )
     budget = max_tokens or UNASKED_PAGE
-    sheet, written = await in_thread(_sheet, ordered, parsed.uncited, budget)
+    nearest = _nearest(ordered)
+    sheet, written = await in_thread(_sheet, ordered, nearest, parsed.uncited, budget)
     following = larger(CHECKING_TOOL, budget) if written < len(checked) else []
     ending = Ending(CHECKING_TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
-    facts = _facts(ordered, loaded, written) | ending.facts
+    facts = _facts(ordered, nearest, loaded, written) | ending.facts
     return result_of(sheet.text, ExtractRelevantResult.model_validate(facts))
 
 
 def _facts(
-    checked: Sequence[Checked], loaded: Loaded, written: int
+    checked: Sequence[Checked], nearest: _Nearest, loaded: Loaded, written: int
 ) -> dict[str, object]:
     """Return the fields of the result, with the first `written` items."""
     fine = sum(result.outcome in COMPLETE for result in checked)
@@ -121,7 +124,7 @@ def _facts(
                 nearest=f"as of [{earlier}]" if earlier else one_line(words),
             )
             for number, (result, (words, earlier)) in enumerate(
-                zip(checked[:written], _nearest(checked), strict=False), 1
+                zip(checked[:written], nearest[:written], strict=True), 1
             )
         ],
     }
@@ -154,7 +157,7 @@ def _named(
 
 
 def _sheet(
-    checked: Sequence[Checked], uncited: int, max_tokens: int
+    checked: Sequence[Checked], nearest: _Nearest, uncited: int, max_tokens: int
 ) -> tuple[Sheet, int]:
     """Write as many items as fit, each with the source's words below; return their
     number.
@@ -174,7 +177,7 @@ def _sheet(
     sheet.add(notice(delimiter))
     written = 0
     for number, (result, (words, earlier)) in enumerate(
-        zip(checked, _nearest(checked), strict=True), 1
+        zip(checked, nearest, strict=True), 1
     ):
         lines = [
             f"[{number}] {result.kind}, {result.outcome}: "
@@ -198,11 +201,11 @@ def _sheet(
     return sheet, written
 
 
-def _nearest(checked: Sequence[Checked]) -> list[tuple[str, int]]:
+def _nearest(checked: Sequence[Checked]) -> _Nearest:
     """Return the nearest passage of each item, cut, or the number of an earlier item
     that has it; "" and 0 for none."""
     numbers: dict[str, int] = {}
-    nearest: list[tuple[str, int]] = []
+    nearest: _Nearest = []
     for number, result in enumerate(checked, 1):
         words = shortened(result.words, SOURCE_WORDS_TOKENS)
         earlier = numbers.setdefault(words, number) if words else number

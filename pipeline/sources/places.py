@@ -218,7 +218,7 @@ def _filled(listings: Sequence[_Listing], budget: int, number: int) -> Pruned:
     runs, is_over = range(1, count - start + 1), partial(_over, listings, budget, start)
     stop = min(count, start + max(1, bisect_left(runs, True, key=is_over)))
     pages = _pages(listings, start, stop)
-    if len(pages) == 1 and stop - start == 1 and _cost(pages) > budget:
+    if stop - start == 1 and _cost(pages) > budget:
         pages = (_cut(pages[0], budget),)
     return Pruned(
         pages, _cost(pages), budget, left_out=count - stop, following=stop + 1

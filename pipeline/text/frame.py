@@ -104,6 +104,8 @@ def quoted(text: str, delimiter: str) -> str:
 def exchanged(value: Any, pairs: Pairs) -> Any:
     """Return a value of JSON with each address of `pairs` in its texts, and those below
     it, as the second has them."""
+    if not pairs:
+        return value
     text = json.dumps(value, ensure_ascii=False)
     for before, after in pairs:
         text = after.join(re.split(rf"{re.escape(before)}(?![\w.~%-])", text))

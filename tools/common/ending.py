@@ -189,7 +189,7 @@ def larger(tool: str, max_tokens: int) -> list[Next]:
     )
 
 
-def table_query(answer: Answer) -> list[Next]:
+def tables_to_query(answer: Answer) -> list[Next]:
     """Return the call that names the tables to query, where the best passage is of one
     with `MANY_ROWS` or more and does not show all."""
     passage = next(iter(answer.assembled.evidence), None)

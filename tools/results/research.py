@@ -11,7 +11,7 @@ from pipeline.research import Researched
 from pipeline.research_turn import TurnTaken
 from pipeline.sources.gather import Gathered, provider_lines, write_search
 from pipeline.text.frame import one_line
-from tools.common.ending import Ending, larger, notes_of, repeated, table_query
+from tools.common.ending import Ending, larger, notes_of, repeated, tables_to_query
 from tools.common.results import APART, AnswerResult, Next, Part, answer_result
 
 MOST_PAGES_READ: Final = 20
@@ -107,9 +107,9 @@ def calls_after(
             calls.append(Next(tool=tool, arguments=arguments))
 
     verdict, gathered = answer.reading.verdict, turn.researched.gathered
-    queries = table_query(answer)
-    if queries:
-        return calls + queries
+    tables = tables_to_query(answer)
+    if tables:
+        return calls + tables
     if answer.assembled.lacks(verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     elif verdict == "none" and _has_more(gathered, max_pages):

@@ -4,7 +4,7 @@ from pydantic import Field
 
 from pipeline.answer import Answer
 from pipeline.evidence.assemble import UNASKED
-from tools.common.ending import Ending, larger, notes_of, repeated, table_query
+from tools.common.ending import Ending, larger, notes_of, repeated, tables_to_query
 from tools.common.results import AnswerResult, DraftItem, Next, answer_result
 
 
@@ -32,11 +32,11 @@ def calls_after(tool: str, answer: Answer, max_tokens: int) -> list[Next]:
     """Return follow-up calls of `tool`: what was not read, then a search where nothing answers, else
     the table that is quoted in part, else the call with a larger budget."""
     calls = repeated(tool, answer.failures)
-    queries = table_query(answer)
+    tables = tables_to_query(answer)
     if answer.reading.verdict == "none":
         calls.append(Next(tool="research", arguments={}))
-    elif queries:
-        calls += queries
+    elif tables:
+        calls += tables
     elif answer.assembled.lacks(answer.reading.verdict, named=max_tokens > 0):
         calls += larger(tool, max_tokens or UNASKED)
     return calls
