@@ -55,6 +55,7 @@ from pipeline.fetch.files import read_file
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, Floats, standardise
 from pipeline.reading.extract import read_documents
+from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Blend, Reread
 from pipeline.text.tokens import count_each, count_tokens
 from readers.html.document import read_document
@@ -190,6 +191,8 @@ class Baselines:
         self._cross_encoder = OnnxReader()
         self._documents: dict[str, Document] = {}
         self._chunks: dict[str, tuple[list[str], BM25]] = {}
+        self._reading: tuple[Asked, Reading] | None = None
+        """Of the last question: its budgets follow each other."""
 
     def documents(self, question: Asked) -> list[Document]:
         """Return the page of a question, or all pages of the folder."""
@@ -247,10 +250,13 @@ class Baselines:
     async def grow(self, question: Asked, budget: int) -> str:
         """A plain growth over the product's own scores (`bench/grow.py`)."""
         documents = self.documents(question)
-        reader = Reread(Blend(self._embedder), self._cross_encoder)
-        reading = await read_documents(
-            Question(question.text), documents, reader=reader
-        )
+        if self._reading is None or self._reading[0] is not question:
+            reader = Reread(Blend(self._embedder), self._cross_encoder)
+            reading = await read_documents(
+                Question(question.text), documents, reader=reader
+            )
+            self._reading = question, reading
+        reading = self._reading[1]
         return "\n".join(
             reading.places[row][1].text for row in grown(documents, reading, budget)
         )

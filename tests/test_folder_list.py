@@ -15,6 +15,7 @@ from mcp_types import TextResourceContents
 
 from tests.support import LIBRARY, ROOT, Connect
 from tests.support.commands import run_command
+from tests.support.pdf import make_pdf
 from tests.support.waiting import wait_until
 
 pytestmark = pytest.mark.slow
@@ -121,6 +122,9 @@ def test_no_question_goes_to_the_web_where_the_list_cannot_be_used(
 
 def test_an_index_is_built_shown_and_gone_on_with(run: Run, letters: Path) -> None:
     (letters / "broken.pdf").write_bytes(b"%PDF-1.7 and no more")
+    (letters / "lease.pdf").write_bytes(
+        make_pdf([[("Pets are allowed.", 12)], [("Rent is due.", 12)]])
+    )
     (letters / "tape.mp3").write_bytes(b"ID3")
     none = run("index")
     assert none.returncode == 2
@@ -128,21 +132,21 @@ def test_an_index_is_built_shown_and_gone_on_with(run: Run, letters: Path) -> No
     assert "folders: none; winnow folders add DIR" in run("status").stdout
     run("folders", "add", "letters")
     before = run("status").stdout
-    assert "files: 0 read, 0 could not be read, 2 to be read" in before
+    assert "files: 0 read, 0 could not be read, 3 to be read" in before
     built = run("index")
     assert built.returncode == 0, built.stderr
-    assert built.stdout.startswith("indexed: 2 files in ")
+    assert built.stdout.startswith("indexed: 3 files in ")
     status = json.loads(run("status", "--json").stdout)
     assert status["folders"] == str(letters)
-    assert status["files"] == "1 read, 1 could not be read, 0 to be read"
-    assert status["vectors"] == "1 files"
-    assert status["last change"].endswith(str(letters / "broken.pdf"))
+    assert status["files"] == "2 read, 1 could not be read, 0 to be read"
+    assert (status["pages"], status["vectors"]) == ("2 of PDFs", "2 files")
+    assert status["last change"].endswith(str(letters / "lease.pdf"))
     assert status["left out"] == "1 file not searched: .mp3 1."
     assert status[str(letters / "broken.pdf")].startswith("not read: ")
     assert "all-MiniLM" in status["embedder"]
     (letters / "bob.md").write_text("Bob keeps the keys.")
     assert run("index", "letters", "--quiet").stdout.startswith("indexed: 1 files in ")
-    assert "files: 2 read" in run("status", "--folder", "letters").stdout
+    assert "files: 3 read" in run("status", "--folder", "letters").stdout
 
 
 def test_a_watched_folder_is_indexed_as_it_changes(

@@ -322,7 +322,7 @@ class _LineWriter:
 
     def _is_shown(self, lead: str) -> bool:
         lines = [line.text for line in self.lines[-40:]]
-        return lead in self.printed or all(
+        return lead in {*self.printed, *lines} or all(
             any(text.endswith(name) for text in lines) for name in lead.split(NAMES)
         )
 

@@ -22,6 +22,8 @@ class FolderStatus(NamedTuple):
     faults: Sequence[tuple[str, str, str]]
     """Path of each file that could not be read, or not wholly, with why not, and what
     not."""
+    pages: int
+    """Pages of PDFs whose words are in the index."""
     vectors: int
     """Files whose outline has a vector; without an embedder none has."""
     size: int
@@ -44,6 +46,7 @@ class FolderStatus(NamedTuple):
             "files",
             f"{self.read} read, {self.failed} could not be read, {self.waiting} to be read",
         )
+        yield "pages", f"{self.pages} of PDFs"
         yield "vectors", f"{self.vectors} files"
         newest = max(listing.files, key=lambda stamp: stamp.mtime_ns, default=None)
         if newest is not None:

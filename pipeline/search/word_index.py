@@ -27,9 +27,10 @@ from pipeline.fetch.files import CONVERTED, ending_of
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
+from readers.converted import PLACE
 from readers.format import endings_of, formats, version
 
-INDEX_VERSION: Final = f"13-{version().hex()}"
+INDEX_VERSION: Final = f"14-{version().hex()}"
 """Part of the database's name; raise it when counting changes. What was not read
 without an extra is read again with it."""
 PASSAGE_CHARACTERS: Final = 1_200
@@ -38,6 +39,8 @@ OUTLINE: Final = 500
 """Letters of a file's outline, about 100 tokens."""
 _HEADED_CHARACTERS: Final = 100_000
 """Characters of a file that are looked at for headings."""
+_PAGE: Final = f'<section {PLACE}="page='
+"""What each page of a converted PDF begins with."""
 _STEM_CHARACTERS: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
 _BEST_PASSAGES: Final = 2_000
@@ -74,7 +77,7 @@ PRAGMA synchronous = NORMAL;
 CREATE TABLE IF NOT EXISTS files(
     id INTEGER PRIMARY KEY AUTOINCREMENT, path BLOB NOT NULL UNIQUE, mtime_ns INTEGER NOT NULL, size INTEGER NOT NULL,
     title TEXT NOT NULL, outline TEXT NOT NULL, failure TEXT NOT NULL, unread TEXT NOT NULL,
-    pages INTEGER NOT NULL, model TEXT, vector BLOB
+    pages INTEGER NOT NULL, read_pages INTEGER NOT NULL, model TEXT, vector BLOB
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS passages USING fts5(
     title, text, content='', tokenize='unicode61 remove_diacritics 0'
@@ -260,8 +263,16 @@ class WordIndex:
         outline = outline if title else f"{name}. {outline}"
         notes = (text.encode("utf-8", "replace").decode() for text in (failure, unread))
         file = self._database.execute(
-            "INSERT OR REPLACE INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)",
-            (os.fsencode(stamp.path), *stamp[1:], title, outline, *notes, pages),
+            "INSERT OR REPLACE INTO files VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL)",
+            (
+                os.fsencode(stamp.path),
+                *stamp[1:],
+                title,
+                outline,
+                *notes,
+                pages,
+                data.count(_PAGE) if suffix in CONVERTED else 0,
+            ),
         ).lastrowid
         number = (file or 0) << _WINDOW_BITS
         naming = _searchable(f"{title} {name}")
@@ -357,14 +368,17 @@ class WordIndex:
                     ),
                 )
 
-    def sums(self, model: str) -> tuple[int, int]:
-        """Return how many files have a vector of `model`, and the database's bytes."""
+    def sums(self, model: str) -> tuple[int, int, int]:
+        """Return how many pages of PDFs are here, how many files have a vector of
+        `model`, and the database's bytes."""
         query = (
-            "SELECT (SELECT count(*) FROM files WHERE model = ?), page_count * page_size "
-            "FROM pragma_page_count, pragma_page_size"
+            "SELECT (SELECT coalesce(sum(read_pages), 0) FROM files), (SELECT count(*) FROM files WHERE model = ?), "
+            "page_count * page_size FROM pragma_page_count, pragma_page_size"
         )
         with self._lock:
-            sums: tuple[int, int] = self._database.execute(query, (model,)).fetchone()
+            sums: tuple[int, int, int] = self._database.execute(
+                query, (model,)
+            ).fetchone()
         return sums
 
     def likeness(self, model: str, queries: Floats) -> dict[int, float]:

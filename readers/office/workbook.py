@@ -1,10 +1,10 @@
 """XLSX to HTML: the sheets that are shown, each cell as its format shows it, with
-notes, charts and texts of drawings.
+notes, charts, texts of drawings, and what its pages have above and below in print.
 
 Rows are read one after the other, each freed when it is written down. Merged cells span
 what they cover. Hidden rows, columns, sheets and values are left out and counted,
 formulas that were never computed are written and said. Not for: older `.xls` and binary
-`.xlsb` files, pivot caches, heads and feet of its print, how rows become tables (`sheet_html.py`)."""
+`.xlsb` files, pivot caches, how rows become tables (`sheet_html.py`)."""
 
 import math
 import re
@@ -60,6 +60,8 @@ from readers.text.markup import XML_OPTIONS
 X: Final = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 MAX_ROW_BYTES: Final = 2_000_000
 """Of XML, which is held in memory as one; 16,384 cells take a third of it."""
+_MARGIN_CODE: Final = re.compile(r'&(?:"[^"]*"|\d{1,3}|K[\dA-F]{6}|[A-Z])')
+"""Fonts, sizes, colours and fields within a header or footer."""
 _LAST_COLUMN: Final = 16_384
 _LEAST_WIDTH: Final = 0.3
 """Letters of width below which a column shows none."""
@@ -124,13 +126,17 @@ class _SheetPart:
     """Counted from 0."""
     emptied: set[int] = field(default_factory=set)
     """Hidden columns that held something."""
+    margins: dict[str, None] = field(default_factory=dict)
+    """Headers and footers of the printed pages, each once."""
 
     def rows(self) -> Iterator[Row]:
         """Yield the rows that are shown, while cells are left, hidden columns emptied.
 
         What follows the row that exceeds `cells_left` is not read; a sheet whose XML breaks
         off is noted as damaged."""
-        tags = (f"{X}row", f"{X}col", f"{X}mergeCell")
+        tags = tuple(
+            f"{X}{name}" for name in ("row", "col", "mergeCell", "headerFooter")
+        )
         parser = etree.XMLPullParser(
             ("end",), tag=tags, remove_comments=True, **XML_OPTIONS
         )
@@ -155,7 +161,8 @@ class _SheetPart:
         self.book.package.note_damage(self.part_name, parser.feed_error_log)
 
     def _about(self, element: etree._Element) -> None:
-        """Take what is said beside the rows: hidden columns, merged cells."""
+        """Take what is said beside the rows: hidden columns, merged cells, headers and
+        footers."""
         if element.tag == f"{X}col":
             start, stop = (
                 whole_number(element.get(side, ""), 1, digits=5)
@@ -165,10 +172,15 @@ class _SheetPart:
             is_narrow = width is not None and width < _LEAST_WIDTH
             if element.get("hidden") in ON or is_narrow:
                 self.hidden_columns.update(range(start - 1, min(stop, _LAST_COLUMN)))
-        else:
+        elif element.tag == f"{X}mergeCell":
             corners = element.get("ref", "").split(":")
             (start, top), (stop, bottom) = map(_position, (corners[0], corners[-1]))
             self.merged.append(Merged(top, start, bottom, stop))
+        else:
+            for part in re.split("&[LCR]", "&C".join(element.itertext())):
+                text = " ".join(_MARGIN_CODE.sub(" ", part).split())
+                if text and "&P" not in part:
+                    self.margins[text] = None
 
     def _cells(self, row: etree._Element) -> list[str]:
         """Return the cells of a row up to the last that holds something, none of a
@@ -309,7 +321,8 @@ def _sheet(book: _Book, name: str, part_name: str) -> str:
     html = sheet_to_html(name, sheet.rows(), sheet.merged)
     book.hidden["columns"] += len(sheet.emptied)
     links = book.package.targets(part_name)
-    after = [*_comments(book, name, links), *_drawings(book, links)]
+    after = [f"<p>{escape(text)}</p>" for text in sheet.margins]
+    after += [*_comments(book, name, links), *_drawings(book, links)]
     for root in book.package.roots(links, "vmlDrawing"):  # buttons and boxes
         for box in root.iter("{urn:schemas-microsoft-com:vml}textbox"):
             text = " ".join(" ".join(box.itertext()).split())

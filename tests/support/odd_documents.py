@@ -280,6 +280,9 @@ _WORKBOOKS: Final[dict[str, dict[str, str]]] = {
         "xl/m.xml": f"<x:dialogsheet {_S}>%</x:dialogsheet>",
     },
     "buttons and boxes": {"sheet": "v=vmlDrawing ../v.vml", "xl/v.vml": _VML},
+    "heads of first and even pages": {
+        "after": "<x:headerFooter><x:oddHeader>&amp;C% %&amp;RPage &amp;P</x:oddHeader><x:evenHeader>&amp;L% %</x:evenHeader><x:firstFooter>&amp;R&amp;12%</x:firstFooter></x:headerFooter>"
+    },
     "an error, a date, a word": {
         "rows": f'<x:row r="3"><x:c r="A3" t="e"><x:v>#DIV/0!</x:v></x:c><x:c r="B3" t="d"><x:v>2026-03-04</x:v></x:c>{_said("C3")}</x:row>'
     },
