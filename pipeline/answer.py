@@ -17,7 +17,7 @@ from pipeline.reading.extract import left_unread, read_documents, unless_cut
 from pipeline.reading.reading import Reading
 from pipeline.services import Services
 from pipeline.sources.gather import room_for
-from pipeline.text.frame import new_delimiter, one_line
+from pipeline.text.frame import new_delimiter
 from pipeline.work import in_thread
 from readers.page import Document, Failure
 
@@ -70,22 +70,18 @@ async def answer(
     if reading.verdict == "none" or not documents:
         sheet.add_cut(reading.note)
         sheet.add("Nearest lines:" if len(reading.values) else "")
-    # 6. Grow passages around the best units; where sources differ, and which files are
-    # nearly one, is said above them, in labels that are known then: until then each has
-    # three letters
+    # 6. Grow passages around the best units; which files are nearly one is said above
+    # them, in labels that are known then
     near_equal = await in_thread(near_equal_files, documents)
     assembled = await in_thread(
         assemble,
         documents,
         reading,
-        max_tokens=sheet.room_beside(
-            _differing(documents, reading), near_equal_line(near_equal)
-        ),
+        max_tokens=sheet.room_beside(near_equal_line(near_equal)),
         delimiter=delimiter,
         open_end=not max_tokens,
     )
     # 7. Write them
-    sheet.add(_differing(documents, reading, assembled))
     sheet.add(near_equal_line(near_equal, assembled))
     sheet.add(assembled.shown.text)
     sheet.release()
@@ -99,20 +95,3 @@ async def read_within(
     return documents, await read_documents(
         question, documents, reader=services.reader, extractor=services.extractor
     )
-
-
-def _differing(
-    documents: Sequence[Document], reading: Reading, assembled: Assembled | None = None
-) -> str:
-    """Return the line of the values that sources give differently, each with its
-    passage, three letters without any, and the date of its page; empty where fewer than
-    two are quoted."""
-    cited: list[str] = []
-    for value in reading.differing:
-        index, unit = reading.places[value.row]
-        page = documents[index].page
-        label = assembled.label_of(page.final_url, unit.number) if assembled else "10a"
-        if label:
-            date = f", {page.published}" if page.published else ""
-            cited.append(f"{one_line(value.text)} [{label}{date}]")
-    return f"Sources differ: {', '.join(cited)}." if len(cited) > 1 else ""

@@ -62,19 +62,6 @@ class Assembled:
         is_wanted = named or verdict == "unsure" or cut
         return verdict != "none" and self.left_out > 0 and is_wanted
 
-    def label_of(self, url: str, number: int) -> str:
-        """Return the label of the passage that holds a unit of a page, empty where none
-        does."""
-        shown = zip(self.evidence, self.shown.labels, strict=True)
-        return next(
-            (
-                label
-                for one, label in shown
-                if one.url == url and number in one.sentences
-            ),
-            "",
-        )
-
 
 def fill(
     order: Sequence[int], measure: Callable[[Sequence[int]], int], max_tokens: int
@@ -144,9 +131,6 @@ def assemble(
     writer.unquoted = len(order) - len(near)
     # what a model named goes out alone; the rest is counted as left out, and has the cursor
     named = [row for row in near if row in reading.only] or near
-    # Where sources differ, the value of each comes before anything else of one
-    leading = {near[0], *(value.row for value in reading.differing)}
-    named.sort(key=lambda row: row not in leading)
     # 2. Passages around the best of them, as many as there is room for
     share = 0.0 if is_short and not reading.answered else SHOWN_SHARE
     least_score = share * float(reading.values.max())

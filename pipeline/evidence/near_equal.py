@@ -1,8 +1,7 @@
 """Files of nearly the same words, such as copies and versions of one, and what an answer
 says of them.
 
-Not for: the same words in several pages (`Evidence.also`), or values that differ
-(`pipeline/reading/values.py`)."""
+Not for: the same words in several pages (`Evidence.also`)."""
 
 from collections.abc import Mapping, Sequence
 from operator import attrgetter

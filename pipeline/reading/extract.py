@@ -26,7 +26,6 @@ from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.reading import Reading
 from pipeline.reading.relevance import Blend, Reader, Relevance
-from pipeline.reading.values import differing_values
 from pipeline.reading.verdict import absent_literals, judge
 from pipeline.text.cells import number_of
 from pipeline.text.frame import failure_text
@@ -91,7 +90,7 @@ async def read_units(
     # 1. Relevance of every unit
     relevance = await reader.read(question, pages)
     # 2. Verdict, and rows that "the last" or "the lowest" points at
-    return await in_thread(_judged, question, documents, pages, tagged, relevance)
+    return await in_thread(_judged, question, documents, tagged, relevance)
 
 
 def _units(
@@ -149,14 +148,12 @@ def model_failure(reason: str) -> Failure:
 def _judged(
     question: Question,
     documents: Sequence[Document],
-    pages: Sequence[PageUnits],
     tagged: tuple[tuple[Sentence, ...], ...],
     relevance: Relevance,
 ) -> Reading:
     verdict = judge(question, relevance)
     values = _content_first(documents, tagged, relevance.values)
     values = lift_rows(question, documents, tagged, values)
-    texts = [text for page in pages for text in page.texts]
     whole = [f"{one.page.final_url}\n{one.page.title}\n{one.text}" for one in documents]
     literals = absent_literals(question, whole)
     return Reading(
@@ -173,7 +170,6 @@ def _judged(
         ),
         late=relevance.long and relevance.late,
         failure=relevance.failure,
-        differing=differing_values(question, texts, relevance, values),
     )
 
 

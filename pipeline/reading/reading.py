@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pipeline.question.question import NOTHING, Question
-from pipeline.reading.values import Value
 from readers.page import ScoreMaker, Sentence, Verdict
 
 
@@ -51,8 +50,6 @@ class Reading:
     absent: tuple[str, ...] = ()
     """Names, numbers, options and versions of the question that nothing read has; the
     latter two alone where it surely answers."""
-    differing: tuple[Value, ...] = ()
-    """Values with which sources answer, where they differ; best source first."""
     only: frozenset[int] = frozenset()
     """Units that a model chose as the answer and the scores support, and the best
     others: they come first in the evidence. Empty without such a choice."""
