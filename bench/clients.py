@@ -5,11 +5,10 @@ of all five tools' answers.
 langchain-mcp-adapters, mcp-use and smolagents into environments of their own below
 `build/clients` (once; `--fresh` does it again), and the Inspector's command line by
 npm. Each client lists the tools, asks all five the sample question, is refused a
-missing file, cancels a long call and asks again. It does so over stdio, with the
-structured part off (as by default) and on. Judged is what its own conversion hands to a
-model (`bench/clients_foreign.py`). `--check` leaves clients out that never look at the
-structured part where it is on, and exits 1 when a bar falls short. Not for: clients
-that cannot be installed here (`tests/test_clients.py` has their ways)."""
+missing file, cancels a long call and asks again. It does so over stdio. Judged is what
+its own conversion hands to a model (`bench/clients_foreign.py`). `--check` exits 1 when a
+bar falls short. Not for: clients that cannot be installed here (`tests/test_clients.py`
+has their ways)."""
 
 import argparse
 import json
@@ -67,17 +66,12 @@ ENVIRONMENTS: Final = {
         ("langchain-mcp-adapters", "mcp-use", "smolagents", "smolagents, structured"),
     ),
 }
-LOOKING: Final = frozenset(
-    ("pydantic-ai", "openai-agents, structured", "fastmcp", "smolagents, structured")
-)
-"""Clients that give the structured part to a model where there is one."""
 
 
 class Seen(NamedTuple):
     """What came of one client."""
 
     client: str
-    structured: bool
     read: dict[str, str]
     """What its model reads of each tool's answer."""
     reported: str
@@ -93,7 +87,7 @@ def main() -> None:
     parser.add_argument(
         "--check",
         action="store_true",
-        help="the quick form; exit 1 when a bar falls short",
+        help="exit 1 when a bar falls short",
     )
     parser.add_argument(
         "--fresh",
@@ -104,12 +98,8 @@ def main() -> None:
         "--only", default="", metavar="NAME", help="clients whose name holds this"
     )
     args = parser.parse_args()
-    rows = list(_all(args.only, fresh=args.fresh, every=not args.check))
-    failed = [
-        f"{row.client}{', structured part on' * row.structured}: {line}"
-        for row in rows
-        for line in row.failed
-    ]
+    rows = list(_all(args.only, fresh=args.fresh))
+    failed = [f"{row.client}: {line}" for row in rows for line in row.failed]
     spoiled = {_package(row.client) for row in rows if row.failed}
     passed = {_package(row.client) for row in rows} - spoiled
     if len(passed) < LEAST_CLIENTS and not args.only:
@@ -129,9 +119,9 @@ def _package(client: str) -> str:
     return client.partition(",")[0]
 
 
-def _all(only: str, *, fresh: bool, every: bool) -> Iterator[Seen]:
+def _all(only: str, *, fresh: bool) -> Iterator[Seen]:
     print(
-        f"{'client':38}{'structured':>11}  tokens that a model reads: {', '.join(TOOLS)}; "
+        f"{'client':38}  tokens that a model reads: {', '.join(TOOLS)}; "
         f"progress, cancelling"
     )
     with tempfile.TemporaryDirectory() as folder:
@@ -144,9 +134,7 @@ def _all(only: str, *, fresh: bool, every: bool) -> Iterator[Seen]:
                 else Path()
             )
             for client in clients:
-                for structured in (False, True):
-                    if every or not structured or client in LOOKING:
-                        yield _reported(_asked(python, client, structured, cache))
+                yield _reported(_asked(python, client, cache))
         if only in INSPECTOR:
             yield _reported(_inspected(_inspector(fresh=fresh), cache))
 
@@ -154,7 +142,7 @@ def _all(only: str, *, fresh: bool, every: bool) -> Iterator[Seen]:
 def _reported(seen: Seen) -> Seen:
     tokens = " ".join(f"{count_tokens(text):>6,}" for text in seen.read.values())
     print(
-        f"{seen.client:38}{'on' if seen.structured else 'off':>11}  {tokens}  {seen.reported}",
+        f"{seen.client:38}  {tokens}  {seen.reported}",
         flush=True,
     )
     return seen
@@ -185,12 +173,8 @@ def _installed(name: str, packages: Sequence[str], *, fresh: bool) -> Path:
     return python
 
 
-def _server(cache: Path, *, structured: bool) -> Json:
-    settings = {
-        "FOLDERS": str(LIBRARY),
-        "CACHE": str(cache / "cache"),
-        "STRUCTURED": str(int(structured)),
-    }
+def _server(cache: Path) -> Json:
+    settings = {"FOLDERS": str(LIBRARY), "CACHE": str(cache / "cache")}
     environment = {
         **os.environ,
         **{f"WINNOW_{name}": value for name, value in settings.items()},
@@ -203,10 +187,10 @@ def _server(cache: Path, *, structured: bool) -> Json:
     }
 
 
-def _asked(python: Path, client: str, structured: bool, cache: Path) -> Seen:
+def _asked(python: Path, client: str, cache: Path) -> Seen:
     out = cache / "seen.json"
     out.unlink(missing_ok=True)
-    server = _server(cache, structured=structured)
+    server = _server(cache)
     job = {
         "client": client,
         "server": server,
@@ -225,17 +209,10 @@ def _asked(python: Path, client: str, structured: bool, cache: Path) -> Seen:
         check=False,
     )
     if not out.is_file():
-        return Seen(
-            client,
-            structured,
-            {},
-            "",
-            [f"ended with {ran.returncode}: {ran.stderr.strip()[-300:]}"],
-        )
+        ended = f"ended with {ran.returncode}: {ran.stderr.strip()[-300:]}"
+        return Seen(client, {}, "", [ended])
     seen: Json = json.loads(out.read_text(encoding="utf-8"))
-    return Seen(
-        client, structured, seen["read"], _way(seen, ran.returncode), _judged(seen)
-    )
+    return Seen(client, seen["read"], _way(seen, ran.returncode), _judged(seen))
 
 
 def _way(seen: Json, code: int) -> str:
@@ -296,7 +273,7 @@ def _inspector(*, fresh: bool) -> Path:
 def _inspected(commands: Path, cache: Path) -> Seen:
     """Ask by the Inspector, a process for each call; what it prints is the whole
     result, of which `content` is read."""
-    server = _server(cache, structured=False)
+    server = _server(cache)
     own = {
         name: value
         for name, value in server["env"].items()
@@ -352,7 +329,7 @@ def _inspected(commands: Path, cache: Path) -> Seen:
         "error": call(*WRONG),
         "after": call(*AFTER),
     }
-    return Seen(INSPECTOR, False, seen["read"], _way(seen, 0), _judged(seen))
+    return Seen(INSPECTOR, seen["read"], _way(seen, 0), _judged(seen))
 
 
 if __name__ == "__main__":

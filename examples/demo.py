@@ -87,11 +87,7 @@ async def _prune(show: Show, question: str, page: str) -> None:
         "fetch_and_prune_html",
         {"sources": [page], "question": question, "max_tokens": 500},
     )
-    info = _data(result)["pages"][0]
-    _title(
-        f"2. fetch_and_prune_html: {info['raw_tokens']:,} tokens of raw HTML, "
-        f"{info['kept_tokens']:,} kept"
-    )
+    _title(f"2. fetch_and_prune_html: {_data(result)['tokens']:,} tokens of the page")
     print(_text(result))
 
 

@@ -51,8 +51,6 @@ class Hit:
     """Handle of the page as read; "" where it was not."""
     injection: bool
     """Whether title or passage may be a prompt injection."""
-    passage: str = ""
-    """Its best passage or snippet, as far as the list shows it."""
 
     @property
     def words(self) -> str:
@@ -91,15 +89,15 @@ async def search_pages(
 
     Raises `SearchFailed`: no provider could answer."""
     gathered = await gather_pages(wanted, services, report=report)
-    ranked = [
+    hits = tuple(
         _hit(page, gathered.documents.get(page.result.url)) for page in gathered.ranked
-    ]
+    )
     delimiter = new_delimiter()
     sheet = Sheet(max_tokens, reserve=min(ENDING_TOKENS, max_tokens // 5))
-    if ranked:
+    if hits:
         sheet.add_cut(notice(delimiter))
 
-    hits, shown = _fill(sheet, ranked, delimiter, wanted.question)
+    shown = _fill(sheet, hits, delimiter, wanted.question)
     sheet.release()
     speaking = (str(hit.ranked.place) for hit in hits[:shown] if hit.injection)
     sheet.add(injection_line(speaking))
@@ -120,28 +118,21 @@ def _hit(ranked: RankedPage, document: Document | None) -> Hit:
     )
 
 
-def _fill(
-    sheet: Sheet, hits: Sequence[Hit], delimiter: str, question: Question
-) -> tuple[tuple[Hit, ...], int]:
-    """Write hits until one does not fit; return all of them, with the passages that were written,
-    and the number of those that fit.
+def _fill(sheet: Sheet, hits: Sequence[Hit], delimiter: str, question: Question) -> int:
+    """Write hits until one does not fit; return the number of those that fit.
 
     Each gets an even share of the room, up to `LEAD` shares where the bare lines of the others
     still fit."""
     bare = [_entry(hit, delimiter, "") for hit in hits]
     costs = [count_tokens(entry) + 1 for entry in bare]
-    filled = list(hits)
     for number, hit in enumerate(hits):
         even = sheet.room // (len(hits) - number)
         room = min(LEAD * even, sheet.room - sum(costs[number + 1 :]))
         frame = count_tokens(f"{bare[number]}\n{framed('.', delimiter)}")
         passage = excerpt(hit.words, question, max(0, room - frame))
-
-        if sheet.add(_entry(hit, delimiter, passage)):
-            filled[number] = replace(hit, passage=passage)
-        elif not sheet.add(bare[number]):
-            return tuple(filled), number
-    return tuple(filled), len(hits)
+        if not (sheet.add(_entry(hit, delimiter, passage)) or sheet.add(bare[number])):
+            return number
+    return len(hits)
 
 
 def excerpt(text: str, question: Question, max_tokens: int) -> str:

@@ -68,19 +68,15 @@ class Winnow(MCPServer[Opening]):
     """Returns the cache once it is open."""
     observers: list[Observer]
     """Called with each finished tool call."""
-    structured: bool
-    """Whether results carry structured content, and tools/list output schemas."""
 
     async def list_tools(self) -> list[ListedTool]:
         """Return our tools and tools added to this server."""
         if not self._listed:
-            # Hosts read `_meta`, models never do, so the list that is counted in tokens goes
-            # without it.
-            left_out = {OURS} if self.structured else {OURS, "outputSchema"}
+            # What the list says to our command line goes to no client.
             drawn = {"_meta": {"ui": {"resourceUri": VIEW_URI}}} if view_page() else {}
             self._listed = [
                 ListedTool.model_validate(
-                    {key: tool[key] for key in tool.keys() - left_out} | drawn
+                    {key: tool[key] for key in tool.keys() - {OURS}} | drawn
                 )
                 for tool in offered()
             ]
@@ -97,9 +93,7 @@ class Winnow(MCPServer[Opening]):
             return await super().call_tool(name, arguments, context)
         from server.toolbox import run_tool  # noqa: PLC0415  the pipeline, imported with the services
 
-        return await run_tool(
-            name, arguments, context, self.observers, structured=self.structured
-        )
+        return await run_tool(name, arguments, context, self.observers)
 
     async def get_prompt(
         self,
@@ -194,7 +188,6 @@ def build_server(
     )
     server.admission = Admission()
     server.observers = [log_call]
-    server.structured = settings.structured
     server.is_open = lambda: bool(current) and current[0].settled.is_set()
     server.stores = lambda: current[0].stores if current else None
     server.middleware.extend(

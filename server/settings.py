@@ -413,12 +413,6 @@ class Settings:
         25,
         "Seconds after which a tool call returns what it has found so far.",
     )
-    structured: bool = _setting(
-        False,
-        "For programs: also return every answer as structured content, and list "
-        "output schemas. Some clients pass that to the model instead of the text, "
-        "some both.",
-    )
     http_tokens: Words = _setting(
         (),
         "Bearer tokens of allowed HTTP clients, separated by commas.",

@@ -4,7 +4,8 @@ limit.
 Importing it imports the whole pipeline; what a client lists is in
 `server/tools_list.json`, made from here. Schemas are minimal, because every client pays
 for their tokens in every conversation: pydantic's titles, text bounds (still checked in
-calls) and empty, false or 0 defaults are removed. Not for: the tools themselves
+calls) and empty, false or 0 defaults are removed. There are no output schemas, since
+there is no structured content (`tools/common/ending.py`). Not for: the tools themselves
 (`tools/`).
 """
 
@@ -45,20 +46,6 @@ ToolFunction = Callable[..., Awaitable[CallToolResult]]
 _UNSAID_KEYS: Final = frozenset(
     {"minLength", "maxLength", "minItems", "maxItems", "pattern"}
 )
-_BRIEFLY_TYPED: Final = frozenset(
-    [
-        "scored_by",
-        "left_out",
-        "mode",
-        "leaves",
-        "reason",
-        "checked",
-        "hidden",
-        "tokens",
-        "next",
-    ]
-)
-"""Diagnostic fields and `next`, left out of output schemas."""
 
 
 async def run_tool(
@@ -66,13 +53,10 @@ async def run_tool(
     arguments: dict[str, Any],
     context: Context[Any, Any],
     observers: Sequence[Observer],
-    *,
-    structured: bool,
 ) -> CallToolResult:
     """Call a tool, and call `observers` at its end.
 
-    Structured content is optional: some clients pass nothing else to their model. A
-    refusal as busy is returned as an error result. Raises `ToolError` for errors that
+    A refusal as busy is returned as an error result. Raises `ToolError` for errors that
     the caller can act on, `UnexpectedToolError` for others.
     """
     request = context.request_context.request
@@ -94,8 +78,6 @@ async def run_tool(
         meta = result.meta or {}
         call.read(meta.get(RESULT) or {})
         result.meta = {**meta, TOOL_KEY: name}
-        if not structured:
-            result.structured_content = None
         return result
 
 
@@ -123,7 +105,6 @@ def listing() -> list[Schema]:
             title=tool.title,
             description=tool.description,
             input_schema=tool.parameters,
-            output_schema=tool.output_schema,
             annotations=tool.annotations,
         ).model_dump(by_alias=True, exclude_none=True, mode="json")
         | {OURS: _OFFERED[tool.name].facts}
@@ -138,11 +119,10 @@ def _tool(offered: Offered) -> Tool:
         annotations=ToolAnnotations(
             read_only_hint=True
         ),  # openWorldHint is true by default; each word costs tokens
+        structured_output=False,
     )
     tool.description = " ".join(tool.description.split())
     tool.parameters = _input_schema(tool.parameters)
-    if tool.fn_metadata.output_schema is not None:
-        tool.fn_metadata.output_schema = _output_schema(tool.fn_metadata.output_schema)
     return tool
 
 
@@ -210,26 +190,6 @@ def _input_schema(schema: Schema) -> Schema:
         else:
             listed[key] = _input_schema(value) if isinstance(value, dict) else value
     return listed
-
-
-def _output_schema(schema: Schema) -> Schema:
-    """Return the names and types of a result's fields.
-
-    All fields are always present, so `required` is omitted. Lists of plain texts and
-    diagnostic fields are omitted too; results still contain them.
-    """
-    fields = schema.get("properties")
-    assert isinstance(fields, dict)  # noqa: S101  a result model always has fields; pydantic wrote this schema
-    return {
-        "type": "object",
-        "properties": {
-            name: {"type": "array", "items": {}}
-            if "items" in field
-            else {"type": field.get("type", "object")}
-            for name, field in fields.items()
-            if field.get("items") != {"type": "string"} and name not in _BRIEFLY_TYPED
-        },
-    }
 
 
 _OFFERED: Final = {

@@ -1,13 +1,14 @@
 """What clients make of an answer before their model reads it: the words arrive by each way, and
 arrive once.
 
-Each way is named by the clients that take it, with where that was seen. With the structured part
-off, as by default, and on. Not for: the clients themselves (`bench/clients.py`).
+Each way is named by the clients that take it, with where that was seen. Many give their model
+structured content where there is any, and not the text: so there is none. Not for: the clients
+themselves (`bench/clients.py`).
 """
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -228,26 +229,17 @@ def as_json(value: object) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-SHAPES = [
-    pytest.param(wanted, id=name, marks=pytest.mark.slow)
-    for wanted, name in (("false", "text only"), ("true", "structured"))
-]
-"""Of answers; all answers of a shape take 8 s of the processor."""
+pytestmark = pytest.mark.slow
+"""All answers together take 8 s of the processor."""
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache for all answers: the structured ones find read what the others have read."""
-    return tmp_path_factory.mktemp("clients")
+def answers(tmp_path_factory: pytest.TempPathFactory) -> Answers:
+    """An answer of each kind."""
+    return anyio.run(ask_all, tmp_path_factory.mktemp("clients"))
 
 
-@pytest.fixture(scope="module", params=SHAPES)
-def answers(request: pytest.FixtureRequest, folder: Path) -> Iterator[Answers]:
-    """An answer of each kind, with and without the structured part."""
-    yield anyio.run(ask_all, request.param, folder)
-
-
-async def ask_all(structured: str, folder: Path) -> Answers:
+async def ask_all(folder: Path) -> Answers:
     stock = folder / "own" / "stock.html"
     stock.parent.mkdir(exist_ok=True)
     stock.write_text(STOCK, encoding="utf-8")
@@ -257,7 +249,6 @@ async def ask_all(structured: str, folder: Path) -> Answers:
         settings = {
             "folders": folders,
             "cache": str(folder / "cache"),
-            "structured": structured,
             "seconds": "300",
         }
         async with Client(build_server(read_settings(settings, {}))) as client:
@@ -284,12 +275,8 @@ def test_the_words_of_every_answer_reach_the_model_by_every_way(
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", KINDS)
 def test_no_model_reads_anything_twice(answers: Answers, name: str, way: str) -> None:
-    """Who takes both halves where both were wanted reads both: each is complete, and that is what
-    was asked for."""
-    result = answers[name]
-    both = way == "all_as_json" and result.structured_content is not None
-    halves = [text_of(result), as_json(result.structured_content)] if both else [WAYS[way](result)]
-    assert [share for half in halves if (share := read_twice(half)) > TWICE] == [], halves
+    read = WAYS[way](answers[name])
+    assert read_twice(read) <= TWICE, read
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -297,7 +284,7 @@ def test_an_answer_is_one_text_and_an_error_nothing_else(answers: Answers, name:
     result = answers[name]
     assert [part.type for part in result.content] == ["text"]
     assert result.is_error == (name in ERRORS), text_of(result)
-    assert not (result.is_error and result.structured_content)
+    assert result.structured_content is None
 
 
 @pytest.mark.parametrize("name", [name for name, kind in KINDS.items() if ANSWER in kind.needed])

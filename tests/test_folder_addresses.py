@@ -42,7 +42,7 @@ def folders(shared: Path) -> str:
 
 
 def _facts(result: Any) -> str:
-    return json.dumps([result.meta, result.structured_content], ensure_ascii=False)
+    return json.dumps(result.meta, ensure_ascii=False)
 
 
 @pytest.mark.parametrize(
@@ -68,7 +68,7 @@ async def test_answers_cite_the_address_and_take_it_back_as_the_file(
 ) -> None:
     question = {"question": "May a cat live in the flat?"}
     lease = f"{ADDRESS}/sub%20dir/{ODD_QUOTED}"
-    async with connect(folders=folders, search="folder", web="off", structured="1") as client:
+    async with connect(folders=folders, search="folder", web="off") as client:
         answer = await client.call_tool("research", question)
         assert f"[1] {lease}\n" in text_of(answer)
         assert data_of(answer)["pages"][0] == lease

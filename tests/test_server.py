@@ -151,7 +151,7 @@ async def test_a_page_handle_opens_the_whole_cleaned_page_and_works_as_a_source(
     assert isinstance(resource, TextResourceContents)
     assert "<table" in resource.text
     assert "<script" not in resource.text
-    assert page["raw_tokens"] > count_tokens(resource.text) / 2 > 50
+    assert count_tokens(resource.text) > 100
     assert not again.is_error
 
 

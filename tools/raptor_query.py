@@ -12,9 +12,9 @@ from pydantic import Field
 
 from pipeline.evidence.show import hint_room
 from pipeline.question.question import Question
-from pipeline.trees import UNBUILT, AskedTree, TreeMode, TreeOrder, ask_tree
+from pipeline.trees import AskedTree, TreeMode, TreeOrder, ask_tree
 from tools.common.context import ToolContext, reporter, services_of
-from tools.common.ending import Ending, larger, notes_of, repeated, result_of
+from tools.common.ending import Ending, larger, repeated, result_of
 from tools.common.results import Next, Quoted, evidence_fields
 from tools.common.tool import Tool
 from tools.common.view import draw_evidence
@@ -98,11 +98,6 @@ def _result(asked: AskedTree, mode: str, ending: Ending) -> RaptorQueryResult:
         "tree": tree.id if tree else "",
         "mode": mode if tree else "guided",
         "leaves": len(tree.leaves) if tree else 0,
-        "notes": [
-            *([] if tree else [UNBUILT]),
-            *asked.made,
-            *notes_of(ending.pages),
-        ],
     }
     # Leaves that replace a deleted page have no page to open.
     documents = (document for document in asked.answer.documents if document.page.html)

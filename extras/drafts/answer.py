@@ -25,7 +25,6 @@ from pipeline.text.frame import (
     address,
     new_delimiter,
     notice,
-    one_line,
     quoted,
 )
 from pipeline.work import LONG_SHARE, in_thread
@@ -94,12 +93,12 @@ async def check_draft(
     following = larger(CHECKING_TOOL, budget) if written < len(checked) else []
     ending = Ending(CHECKING_TOOL, sheet, following, loaded.failures)
     ending.write(hinted=False)
-    facts = _facts(ordered, nearest, loaded, written) | ending.facts
+    facts = _facts(ordered, loaded, written) | ending.facts
     return result_of(sheet.text, ExtractRelevantResult.model_validate(facts))
 
 
 def _facts(
-    checked: Sequence[Checked], nearest: _Nearest, loaded: Loaded, written: int
+    checked: Sequence[Checked], loaded: Loaded, written: int
 ) -> dict[str, object]:
     """Return the fields of the result, with the first `written` items."""
     fine = sum(result.outcome in COMPLETE for result in checked)
@@ -119,13 +118,8 @@ def _facts(
                 kind=result.kind,
                 outcome=result.outcome,
                 citation=result.citation,
-                text=shortened(one_line(result.text), SAID_TOKENS),
-                note=one_line(result.note),
-                nearest=f"as of [{earlier}]" if earlier else one_line(words),
             )
-            for number, (result, (words, earlier)) in enumerate(
-                zip(checked[:written], nearest[:written], strict=True), 1
-            )
+            for number, result in enumerate(checked[:written], 1)
         ],
     }
 

@@ -32,8 +32,6 @@ _LINE_BREAKS: Final = re.compile(r"[\r\n]+")
 _KANA_OR_HAN: Final = re.compile("[\u3040-\u30ff\u3400-\u9fff]")
 """Letters of Chinese and Japanese, which have no blanks between words."""
 _LINE_OR_BREAKS: Final = re.compile(r"[\r\n]+|[^\r\n]+")
-SAMPLE, SAMPLES = 1000, 25
-"""Characters of a sample, and number of samples of a long text."""
 
 
 @cache
@@ -88,16 +86,6 @@ def count_tokens(text: str) -> int:
     """Return the number of tokens in `text`; 0 for the empty text."""
     lines = _LINE_BREAKS.split(text)
     return len(lines) - 1 + sum(map(_line, filter(None, lines)))
-
-
-def about_tokens(text: str) -> int:
-    """Return about the number of tokens in a text, of a long one by samples of it, for
-    figures that bound nothing."""
-    samples = [
-        text[start : start + SAMPLE]
-        for start in range(0, len(text), max(SAMPLE, len(text) // SAMPLES))
-    ]
-    return sum(map(count_tokens, samples)) * len(text) // max(1, sum(map(len, samples)))
 
 
 class Budget:

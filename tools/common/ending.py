@@ -22,7 +22,7 @@ from pipeline.tables.table import rows_around
 from pipeline.text.frame import failure_text, opened, shown_location
 from readers.page import Failure, Page
 from tools.common.context import LARGEST_BUDGET
-from tools.common.results import WITH_WORDS, Next
+from tools.common.results import Next
 from tools.common.view import VIEW_KEY, Drawing
 
 MINUTES_FROM: Final = 60
@@ -147,9 +147,9 @@ def result_of(
 ) -> CallToolResult:
     """Return a tool result: `text` for the model, `data` for programs.
 
-    `data` goes to `_meta` without page text, and with it to the structured content,
-    which is sent on request (`server/toolbox.py`). Fields at their default are omitted.
-    There are no resource links: clients would show them to the model as repeated text.
+    `data` goes to `_meta`, its fields at their default omitted. There is no structured
+    content, which many clients give their model in place of the text, and there are no
+    resource links, which they show to it as repeated text.
     `view` is the drawing, of `draw_evidence` or `draw_pages`.
     """
     facts: dict[str, object] = {
@@ -157,9 +157,6 @@ def result_of(
     }
     return CallToolResult(
         content=[TextContent(type="text", text=text)],
-        structured_content=data.model_dump(
-            mode="json", exclude_defaults=True, context=WITH_WORDS
-        ),
         _meta=facts | ({VIEW_KEY: view} if view else {}),
     )
 

@@ -1,18 +1,16 @@
 """The result of `search_web`."""
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from pipeline.search_pages import Hit, HitList
 from pipeline.text.frame import address, one_line
 from readers.page import TITLE_CHARACTERS, Trust
 from tools.common.ending import Ending
-from tools.common.results import APART, INJECTION, TRUST, Next, Part
+from tools.common.results import INJECTION, TRUST, Next
 
 
-class HitInfo(Part):
+class HitInfo(BaseModel):
     """One ranked page."""
-
-    WORDS = frozenset(("title", "author", "passage"))
 
     place: int = Field(description="Rank, and number in the text")
     url: str
@@ -22,25 +20,14 @@ class HitInfo(Part):
         description="Handle of the page as read; other tools use it without fetching again. Empty: not read"
     )
     engine: str = Field(description="Providers and engines that listed it")
-    engine_rank: int = Field(description="Rank at the provider")
     score: float
     made_by: str = Field(description="What made the score")
     trust: Trust = Field(default="visible", description=TRUST)
     injection: bool = Field(default=False, description=INJECTION)
-    title: str = Field(default="", description=f"Its title; {APART}")
-    author: str = Field(
-        default="", description=f"Who wrote it, as it says itself; {APART}"
-    )
-    passage: str = Field(
-        default="",
-        description=f"Its best passage or snippet, cut as in the text; {APART}",
-    )
 
 
-class SearchWebResult(Part):
+class SearchWebResult(BaseModel):
     """Structured result of `search_web`."""
-
-    WORDS = frozenset(("notes",))
 
     queries: list[str] = Field(description="Queries that were sent")
     hits: list[HitInfo]
@@ -48,7 +35,6 @@ class SearchWebResult(Part):
     failures: list[str] = Field(
         description="Pages that could not be read, with the reason"
     )
-    notes: list[str] = Field(default=[], description=f"Other notes; {APART}")
     next: list[Next] = Field(description="Follow-up calls, best first")
     tokens: int = Field(description="Tokens of the text")
 
@@ -60,7 +46,6 @@ def search_result(hits: HitList, ending: Ending) -> SearchWebResult:
         "queries": [query.text for query in parsed.queries],
         "hits": list(map(_info, hits.hits)),
         "providers": hits.providers,
-        "notes": hits.gathered.notes,
     }
     return SearchWebResult.model_validate(facts | ending.facts)
 
@@ -74,14 +59,10 @@ def _info(hit: Hit) -> HitInfo:
         language=result.language or (document.page.language if document else ""),
         handle=hit.handle,
         engine=one_line(result.engine)[:TITLE_CHARACTERS],
-        engine_rank=result.rank,
         score=round(ranked.score.value, 4),
         made_by=ranked.score.made_by,
         trust=_trust(hit),
         injection=hit.injection,
-        title=one_line(result.title),
-        author=one_line(result.author),
-        passage=hit.passage,
     )
 
 

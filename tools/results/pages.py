@@ -2,29 +2,24 @@
 
 from collections.abc import Sequence
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from pipeline.evidence.show import Sheet
 from pipeline.fetch.handles import page_handle
 from pipeline.read_pages import PagesRead
 from pipeline.text.frame import one_line
-from pipeline.text.tokens import about_tokens
 from readers.page import Trust
 from tools.common.ending import Ending, write_next
 from tools.common.results import (
-    APART,
     HIDDEN,
     INJECTION,
     TRUST,
     Next,
-    Part,
 )
 
 
-class PrunedPageInfo(Part):
+class PrunedPageInfo(BaseModel):
     """One page of the answer; the text has it under its number."""
-
-    WORDS = frozenset(("title", "text"))
 
     number: int = Field(description="Number in the text")
     url: str
@@ -34,8 +29,6 @@ class PrunedPageInfo(Part):
     )
     published: str = Field(description="ISO date, empty when unknown")
     language: str
-    raw_tokens: int = Field(description="Tokens of the original page")
-    kept_tokens: int
     citations: list[str] = Field(
         description="One URL with a text fragment for each kept block, on request"
     )
@@ -43,11 +36,9 @@ class PrunedPageInfo(Part):
     trust: Trust = Field(default="visible", description=TRUST)
     hidden: int = Field(default=0, description=HIDDEN)
     injection: bool = Field(default=False, description=INJECTION)
-    title: str = Field(default="", description=f"Its title; {APART}")
-    text: str = Field(default="", description=f"What is kept of it; {APART}")
 
 
-class FetchAndPruneResult(Part):
+class FetchAndPruneResult(BaseModel):
     """Structured result of `fetch_and_prune_html`."""
 
     pages: list[PrunedPageInfo]
@@ -138,15 +129,9 @@ def _page(read: PagesRead, number: int) -> PrunedPageInfo:
         handle=page_handle(page),
         published=page.published,
         language=page.language,
-        raw_tokens=about_tokens(page.html),
-        kept_tokens=page_kept.tokens if page_kept else 0,
         citations=list(read.citations.get(number, ())),
         notes=list(page.notes),
         trust=page.trust,
         hidden=page.hidden,
         injection=page_kept is not None and read.is_injection(page_kept),
-        title=one_line(page.title),
-        text="\n".join(filter(None, (page_kept.said, page_kept.text)))
-        if page_kept
-        else "",
     )

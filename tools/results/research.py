@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from pydantic import Field
+from pydantic import BaseModel, Field
 
 from pipeline.evidence.assemble import UNASKED
 from pipeline.evidence.show import Sheet
@@ -11,8 +11,8 @@ from pipeline.research import Researched
 from pipeline.research_turn import TurnTaken
 from pipeline.sources.gather import Gathered, provider_lines, write_search
 from pipeline.text.frame import one_line
-from tools.common.ending import Ending, larger, notes_of, repeated, tables_to_query
-from tools.common.results import APART, AnswerResult, Next, Part, answer_result
+from tools.common.ending import Ending, larger, repeated, tables_to_query
+from tools.common.results import AnswerResult, Next, answer_result
 
 MOST_PAGES_READ: Final = 20
 USUAL_PAGES_READ: Final = 8
@@ -22,15 +22,12 @@ ALL_FILES: Final = frozenset({"folder"})
 pages."""
 
 
-class Statement(Part):
+class Statement(BaseModel):
     """One sentence of a written answer."""
-
-    WORDS = frozenset(("text",))
 
     labels: list[str]
     supported: bool
     reason: str
-    text: str = Field(default="", description=f"The sentence; {APART}")
 
 
 class ResearchResult(AnswerResult):
@@ -60,7 +57,6 @@ def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
     """Return the result for a turn of a session."""
     result, gathered = turn.researched, turn.researched.gathered
     queries = [query.text for query in gathered.parsed.queries[1:]]
-    written = result.written.failure if result.written else ""
     return answer_result(
         ResearchResult,
         result.answer,
@@ -71,11 +67,6 @@ def turn_result(turn: TurnTaken, ending: Ending) -> ResearchResult:
         queries=queries,
         providers=provider_lines(gathered.outcomes, result.answer.delimiter),
         answer=_statements(result),
-        notes=[
-            *gathered.notes,
-            *filter(None, [one_line(written)]),
-            *notes_of(ending.pages),
-        ],
         **ending.facts,
     )
 
@@ -86,7 +77,6 @@ def _statements(result: Researched) -> list[Statement]:
             labels=list(statement.labels),
             supported=statement.supported,
             reason=statement.reason,
-            text=one_line(statement.text),
         )
         for statement in (result.written.statements if result.written else ())
     ]

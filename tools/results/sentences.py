@@ -4,7 +4,7 @@ from pydantic import Field
 
 from pipeline.answer import Answer
 from pipeline.evidence.assemble import UNASKED
-from tools.common.ending import Ending, larger, notes_of, repeated, tables_to_query
+from tools.common.ending import Ending, larger, repeated, tables_to_query
 from tools.common.results import AnswerResult, DraftItem, Next, answer_result
 
 
@@ -23,7 +23,6 @@ def sentences_result(answer: Answer, ending: Ending) -> ExtractRelevantResult:
         ExtractRelevantResult,
         answer,
         answer.documents,
-        notes=notes_of(ending.pages),
         **ending.facts,
     )
 
