@@ -240,7 +240,7 @@ class Log(NamedTuple):
 
 
 def did_you_mean(name: str, names_known: Iterable[str]) -> str:
-    """Return " Did you mean X?" with the name in `known` closest to `name`, or ""."""
+    """Return " Did you mean X?" with the name in `names_known` closest to `name`, or ""."""
     as_written = {candidate.casefold(): candidate for candidate in names_known}
     matches = get_close_matches(name.casefold(), as_written, n=1)
     return f" Did you mean {as_written[matches[0]]}?" if matches else ""
@@ -547,25 +547,6 @@ def _unmet_providers(settings: Settings) -> dict[str, UsageError]:
     return {}
 
 
-_REFUSED: Final = {
-    "WINNOW_CACHE_SECRET": "Add ?secret=TEXT to WINNOW_CACHE_URL; a cache folder is "
-    "not encrypted, so put it on an encrypted disk.",
-    "WINNOW_INDEX": "Words of your folders are always kept in WINNOW_CACHE; put it "
-    "where they may be.",
-    "WINNOW_CONFIG": "Set each setting as a variable, as in docs/settings.md.",
-    "WINNOW_PROXY_RESOLVES": "Write the word resolves after the address in "
-    "WINNOW_PROXY.",
-    "WINNOW_NAT64": "Add nat64=PREFIX to WINNOW_NETWORKS.",
-    "WINNOW_HTTP_ISSUER": "Add issuer=URL to WINNOW_HTTP.",
-    "WINNOW_HTTP_RESOURCE": "Add resource=URL to WINNOW_HTTP.",
-    "WINNOW_HTTP_SCOPES": "Add scopes=NAME to WINNOW_HTTP.",
-    "WINNOW_HTTP_RATE": "Add rate=N to WINNOW_HTTP.",
-    "WINNOW_HTTP_PROXIES": "Add proxies=ADDRESS to WINNOW_HTTP.",
-}
-"""Variables that left: without what they asked for, data would be kept in clear, or more
-be searched or let in, than an operator meant. To what takes their place."""
-
-
 def for_a_person(settings: Settings) -> Settings:
     """Return the settings of a call whose addresses a person writes, not a model: they
     are read unless `web` says otherwise."""
@@ -578,8 +559,8 @@ def survey_settings(
     """Return settings like `read_settings`, with defaults for invalid ones, and name to
     error; `listed` is the file of the list of folders, which has to be readable.
 
-    With invalid `folders` or `search`, or a file of settings that is no longer read,
-    nothing is searched, so that no question goes to the web by mistake.
+    With invalid `folders` or `search` nothing is searched, so that no question goes to
+    the web by mistake.
     """
     env = os.environ if environment is None else environment
     if listed is not None and not env.get("WINNOW_FOLDERS"):
@@ -606,12 +587,8 @@ def survey_settings(
         )
     settings = Settings(**values)
     faults |= _unmet_providers(settings) if "search" not in faults else {}
-    for variable, hint in _REFUSED.items():
-        if env.get(variable):
-            message = f"{variable} is no longer a setting."
-            faults[variable] = UsageError(message, hint=hint)
     # Questions for folders or another provider must not go to the web
-    if faults.keys() & {"folders", "search", "WINNOW_CONFIG"}:
+    if faults.keys() & {"folders", "search"}:
         settings = replace(settings, search=("none",))
     if "web" in faults:
         settings = replace(settings, web="off")

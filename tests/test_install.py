@@ -94,18 +94,6 @@ def test_every_client_gets_the_entry_in_its_own_file_under_its_own_key(
     assert listed.stat().st_mode & 0o777 == 0o600
 
 
-def test_an_entry_of_before_loses_the_variable_that_a_client_refuses(
-    install: Run, home: Path
-) -> None:
-    path = home / FILES["gemini"]
-    path.parent.mkdir(parents=True)
-    former = {"command": "x", "env": {"PYTHONPATH": "/old", "HTTPS_PROXY": "http://proxy:3128"}}
-    path.write_text(json.dumps({"mcpServers": {"winnow": former}}), encoding="utf-8")
-    install("gemini", "--yes")
-    entry = read(path)["mcpServers"]["winnow"]
-    assert entry["env"] == {"HTTPS_PROXY": "http://proxy:3128"}
-
-
 @pytest.mark.parametrize(
     ("here", "prefix", "command"),
     [

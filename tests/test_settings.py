@@ -7,7 +7,7 @@ import pytest
 
 from cli.command import main
 from errors import UsageError
-from server.settings import folder_list, read_settings, survey_settings
+from server.settings import folder_list, read_settings
 
 
 def test_the_command_line_overrules_the_environment_and_that_the_default() -> None:
@@ -49,31 +49,6 @@ def test_one_folder_that_is_missing_among_several_is_left_out_and_named(tmp_path
     settings = read_settings({"folders": os.pathsep.join([missing, str(tmp_path)])}, {})
     assert settings.folders == (tmp_path.resolve(),)
     assert list(settings.warnings()) == [f"folder {missing}"]
-
-
-@pytest.mark.parametrize(
-    ("variable", "instead"),
-    [
-        ("WINNOW_CACHE_SECRET", "WINNOW_CACHE_URL"),
-        ("WINNOW_CONFIG", "docs/settings.md"),
-        ("WINNOW_INDEX", "WINNOW_CACHE"),
-        ("WINNOW_HTTP_ISSUER", "WINNOW_HTTP"),
-        ("WINNOW_NAT64", "WINNOW_NETWORKS"),
-        ("WINNOW_PROXY_RESOLVES", "WINNOW_PROXY"),
-    ],
-)
-def test_a_variable_that_left_is_refused_where_ignoring_it_weakens_a_wish(
-    variable: str, instead: str
-) -> None:
-    with pytest.raises(UsageError, match=f"{variable} is no longer a setting") as refused:
-        read_settings({}, {variable: "s3cret"})
-    assert instead in refused.value.hint
-    assert "s3cret" not in str(refused.value)
-
-
-def test_no_question_goes_to_the_web_where_a_file_of_settings_is_no_longer_read() -> None:
-    settings, _ = survey_settings({}, {"WINNOW_CONFIG": "/etc/winnow.toml"})
-    assert settings.search == ("none",)
 
 
 @pytest.mark.parametrize(

@@ -244,15 +244,13 @@ def _from_root(path: str) -> str:
 
 
 def _entry(overrides: Mapping[str, str], environment_before: Mapping[str, str]) -> Json:
-    """Return the entry that starts this very installation, with the `former` variables
-    that `overrides` does not replace; an empty value removes one.
+    """Return the entry that starts this very installation, with the variables of
+    `environment_before` that `overrides` does not replace; an empty value removes one.
 
     Paths are absolute: desktop clients have a short PATH and another working folder.
     """
     settings = {f"WINNOW_{name.upper()}": overrides[name] for name in sorted(overrides)}
     environment = {**environment_before, **settings}
-    # Entries of before had it; Gemini CLI starts no server with it.
-    environment.pop("PYTHONPATH", None)
     command, arguments = (
         _installed()
         if ROOT.name == "_app"
