@@ -184,7 +184,7 @@ def kill_runs(
                 if number:
                     stored, before = _stored(cache, url, web), web.asked.copy()
                     answer = ask(server, _question(number - 1), handle)
-                    # Pages are asked for once the search is noted.
+                    # Pages are asked for once the search is cached.
                     again = [
                         path
                         for path in [*stored, *["/search"] * (read > 0)]
@@ -248,10 +248,9 @@ def _killed(
 
 
 def _handles(stores: Stores) -> list[str]:
-    """Return the handles of the sessions in a cache; keys of what they searched and
-    read have a second colon."""
+    """Return the handles of the sessions in a cache."""
     names = (key.removeprefix("session:") for key in stores.sessions.keys("session:"))
-    return [f"{SESSION_SCHEME}{name}" for name in names if ":" not in name]
+    return [f"{SESSION_SCHEME}{name}" for name in names]
 
 
 def _stored(cache: Path, url: str, web: Web) -> list[str]:

@@ -1,15 +1,13 @@
 """Sessions: questions, pages and passages of one research topic under a handle
 `winnow://session/…`.
 
-A session is consulted before the network. What a call searches and reads is kept when
-it comes, so that a process that is killed loses only what was under way; a call that
-continues takes it from there without new requests. It belongs to whom it was made for:
+What a call searches and reads is cached when it comes, so that a process that is killed
+loses only what was under way; a call that continues takes the pages from there. It belongs to whom it was made for:
 with a token, to that token alone. Where files may be read it stays on this machine. Not
 for: how answers are found (`pipeline/research.py`), or writing a session out
 (`pipeline/session/export.py`).
 """
 
-import hashlib
 import json
 import re
 import secrets
@@ -25,7 +23,6 @@ from pydantic import TypeAdapter, ValidationError
 from cache.store import JsonValue, Store, Stores
 from errors import SourceNotFound, UsageError
 from pipeline.evidence.show import GAP, verdict_text
-from pipeline.fetch.exchange import DAY
 from pipeline.fetch.files import may_open
 from pipeline.fetch.handles import page_handle
 from pipeline.messages import CACHED_ANSWER_SECONDS
@@ -122,7 +119,6 @@ class Session:
 
 
 _SESSION: Final = TypeAdapter(Session)
-_FOUND: Final = TypeAdapter(Findings)
 
 
 def find_session(
@@ -148,10 +144,8 @@ def find_session(
 
 def remove_session(stores: Stores, session: Session) -> None:
     """Forget a session, with the list of what was searched and read for it."""
-    name = session.short
     for store in {stores.own, stores.sessions}:
-        for key in store.keys(f"session:{name}"):
-            store.set_json(key, None, expire=0)
+        store.set_json(f"session:{session.short}", None, expire=0)
 
 
 class Ongoing:
@@ -212,13 +206,13 @@ class Ongoing:
         return ongoing
 
     def over(self, services: Services) -> Services:
-        """Return `services` with searches and pages taken from the session where it has
-        them, and put into it."""
+        """Return `services` with pages taken from the session where it has them, and its
+        pages beside what is found."""
         pages = self.session.pages
         fetcher = _CachedPages(services.fetcher, pages, self.session.began)
-        return replace(
-            services, fetcher=fetcher, chain=_Results(services.chain, self, pages)
-        )
+        leading = self.session.quoted(pages) if self.understood else []
+        chain = _Results(services.chain, self.session, leading)
+        return replace(services, fetcher=fetcher, chain=chain)
 
     async def keep(
         self,
@@ -242,40 +236,6 @@ class Ongoing:
         turn = replace(turn, understood=self.understood)
         await in_thread(self._write, turn, tuple(map(_seen, pages)))
         return [_said(passage, self.session.passages) for passage in passages]
-
-    async def find(self, queries: Sequence[SearchQuery], limit: int) -> Findings | None:
-        """Return what an earlier call found with the same queries; None without one, or
-        after a day."""
-        value = (
-            await in_thread(self._store.get_json, self._key(queries, limit))
-            if self.session.turns
-            else None
-        )
-        with suppress(ValidationError):
-            return _FOUND.validate_python(value)
-        return None
-
-    async def note(
-        self, findings: Findings, queries: Sequence[SearchQuery], limit: int
-    ) -> None:
-        """Note what was found, for a day, for calls that go on."""
-        bare = replace(
-            findings,
-            outcomes=tuple(
-                replace(outcome, results=()) for outcome in findings.outcomes
-            ),
-        )
-        value = _FOUND.dump_python(bare, mode="json")
-        await in_thread(
-            self._store.set_json, self._key(queries, limit), value, expire=DAY
-        )
-
-    def _key(self, queries: Sequence[SearchQuery], limit: int) -> str:
-        digest = hashlib.blake2b(
-            repr((list(queries), limit)).encode("utf-8", "surrogatepass"),
-            digest_size=12,
-        )
-        return f"session:{self.session.short}:{digest.hexdigest()}"
 
     def _write(self, turn: Turn, pages: Sequence[SeenPage]) -> None:
         """Append a turn to the session as it is stored now, replacing an earlier one of
@@ -344,30 +304,22 @@ class _CachedPages:
 
 
 class _Results:
-    """Takes searches that the session has from there for a day, and puts the pages it
-    read beside what is found."""
+    """Puts the pages that a session read beside what is found, and `leading` ones ahead
+    of it."""
 
     def __init__(
-        self, web: Searches, session: Ongoing, pages: Sequence[SeenPage]
+        self, web: Searches, session: Session, leading: Sequence[SeenPage]
     ) -> None:
         self._web = web
         self._session = session
-        self._pages = [page for page in pages if page.url.startswith("http")]
-        self._leading = session.session.quoted(pages) if session.understood else []
+        self._leading = leading
 
     @property
     def names(self) -> tuple[str, ...]:
         return self._web.names
 
     async def search(self, queries: Sequence[SearchQuery], *, limit: int) -> Findings:
-        findings = await self._session.find(queries, limit)
-        if findings is None:
-            findings = await self._web.search(queries, limit=limit)
-            # Files may change at any moment, and a source that was silent is asked again.
-            if not findings.silent and not any(
-                result.url.startswith("file:") for result in findings.results
-            ):
-                await self._session.note(findings, queries, limit)
+        findings = await self._web.search(queries, limit=limit)
         leading = [
             _result(page, index) for index, page in enumerate(self._leading, start=1)
         ]
@@ -382,9 +334,15 @@ class _Results:
         """Return the pages that were read before, quoted ones first; they may answer
         the new question."""
         listed = {result.url for result in results}
-        quoted = {passage.url for passage in self._session.session.passages}
-        pages = sorted(self._pages, key=lambda page: page.final_url not in quoted)
-        pages_before = [page for page in pages if page.url not in listed][:limit]
+        quoted = {passage.url for passage in self._session.passages}
+        pages = sorted(
+            self._session.pages, key=lambda page: page.final_url not in quoted
+        )
+        pages_before = [
+            page
+            for page in pages
+            if page.url.startswith("http") and page.url not in listed
+        ][:limit]
         return [
             _result(page, index)
             for index, page in enumerate(pages_before, start=len(results) + 1)
