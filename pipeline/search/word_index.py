@@ -39,7 +39,7 @@ OUTLINE: Final = 500
 """Letters of a file's outline, about 100 tokens."""
 _HEADED_CHARACTERS: Final = 100_000
 """Characters of a file that are looked at for headings."""
-_PAGE: Final = f'<section {PLACE}="page='
+_PAGE_BEGINS: Final = f'<section {PLACE}="page='
 """What each page of a converted PDF begins with."""
 _STEM_CHARACTERS: Final = 3
 """Characters that a word and its stem share in every Snowball language but Arabic."""
@@ -271,7 +271,7 @@ class WordIndex:
                 outline,
                 *notes,
                 pages,
-                data.count(_PAGE) if suffix in CONVERTED else 0,
+                data.count(_PAGE_BEGINS) if suffix in CONVERTED else 0,
             ),
         ).lastrowid
         number = (file or 0) << _WINDOW_BITS
