@@ -6,8 +6,7 @@ feeds, and the links of the page that is named. Those of that host and below tha
 are ranked by what is said of them and by their paths, and the best are read as any page
 is; `#pages=17-32` after the name continues with the next pages. What lists them is
 asked for in three rounds of bounded size, through the same guarded client, so that no
-site can keep a call busy. Not for: following links from page to page
-(`pipeline/research.py`).
+site can keep a call busy. No links are followed from page to page.
 """
 
 import os

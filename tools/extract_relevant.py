@@ -109,7 +109,7 @@ async def extract_relevant(
 
 
 def _offer_tokens(max_tokens: int) -> int:
-    """Return the tokens of the line that offers more than `most`; 0 where none is shown."""
+    """Return the tokens of the line that offers more than `max_tokens`; 0 where none is shown."""
     if not hint_room(max_tokens):
         return 0
     return count_tokens(next_line(larger(NAME, max_tokens), NAME)) + 1

@@ -62,7 +62,7 @@ class Metrics:
         self._unread.labels(call.tool).inc(call.unread)
 
     def serve(self, address: str) -> None:
-        """Serve at `at` (HOST:PORT) in a daemon thread; raises `UsageError` if it
+        """Serve at `address` (HOST:PORT) in a daemon thread; raises `UsageError` if it
         cannot listen there."""
         host, _, port = address.rpartition(":")
         try:

@@ -4,8 +4,8 @@ readable.
 Headings above are on one line, if not shown yet; rows are under their header row, items
 under their lead-in, each written once; gaps are marked by an ellipsis. Links to other
 pages over http(s) may be marked, and listed below, each address once. Not for: choosing
-(`prune.py`), how lines are written (`forms.py`), HTML of whole trees (`tree.to_html`),
-or following links (`pipeline/research.py`)."""
+(`prune.py`), how lines are written (`forms.py`), or HTML of whole trees
+(`tree.to_html`)."""
 
 import re
 from collections.abc import Iterator, Sequence, Set
@@ -329,7 +329,7 @@ class _LineWriter:
     def _table(
         self, numbers: Sequence[int], spans: dict[int, list[tuple[int, int]]]
     ) -> int:
-        """Write the rows of one table that begin `wanted`; return how many of `wanted`
+        """Write the rows of one table that begin `numbers`; return how many of `numbers`
         that took."""
         blocks = self.document.blocks
         table = table_of(blocks[numbers[0]])

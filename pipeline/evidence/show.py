@@ -42,8 +42,7 @@ instructions say what marks mean."""
 HINT_TOKENS: Final = 32
 """Tokens kept for how to go on, from `ROOMY` on: the running call with a cursor."""
 HEADING_TOKENS: Final = 16
-"""Maximum tokens of the innermost heading in a small budget, and of a part in the line
-of verdicts."""
+"""Maximum tokens of the innermost heading in a small budget."""
 LINK_TOKENS: Final = 48
 """Tokens of a link, and of what a head says beside its address; kept for both where no
 budget is named."""

@@ -18,6 +18,7 @@ import anyio
 import httpcore2
 import httpx2
 
+from pipeline.fetch import USER_AGENT
 from pipeline.fetch.address import (
     Resolver,
     check_name,
@@ -25,7 +26,6 @@ from pipeline.fetch.address import (
     is_inner,
     literal,
 )
-from pipeline.fetch.exchange import USER_AGENT
 from pipeline.fetch.limits import FetchLimits
 from pipeline.fetch.proxy import Proxy, open_tunnel
 

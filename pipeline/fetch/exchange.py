@@ -25,6 +25,7 @@ import httpx2
 from protego import Protego
 
 from errors import AddressRefused, SourceError, SourceNotFound, SourceTimeout, narrow
+from pipeline.fetch import AGENT
 from pipeline.fetch.address import Target, check_url, is_inner
 from pipeline.fetch.body import BROKEN, read_as_far
 from pipeline.fetch.cookies import Jar, same_site
@@ -142,9 +143,6 @@ def lifetime(
     return min(max(float(promised[:12]) - spent, 0.0), DAY)
 
 
-_AGENT: Final = "Winnow"
-"""What rules of a robots.txt name us."""
-USER_AGENT: Final = f"{_AGENT} (+https://github.com/winnow-mcp/winnow)"
 ROBOTS_BYTES: Final = 512_000
 """RFC 9309 asks for at least 500 KiB; what follows is not looked at."""
 HOUR: Final = timedelta(hours=1).total_seconds()
@@ -430,7 +428,7 @@ class WebExchange:
                     HOUR if site.rules is not None else HOUR / 60
                 )
         if site.rules is not None and await in_thread(
-            site.rules.can_fetch, str(target.url), _AGENT
+            site.rules.can_fetch, str(target.url), AGENT
         ):
             return
         why = (

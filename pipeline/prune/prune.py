@@ -336,8 +336,8 @@ class _Pages:
 
 
 def cut_to_form(text: str, form: Form, max_tokens: int) -> str:
-    """Return the beginning of a text on one line, written in a form, in at most `most`
-    tokens.
+    """Return the beginning of a text on one line, written in a form, in at most
+    `max_tokens`.
 
     Words are whole, unless the first alone is over them. "" where not even a letter
     fits."""

@@ -1,1 +1,1 @@
-"""The question: its parts, sides, breadth, and what a further one refers to."""
+"""The question: its words and names, breadth, and what a further one refers to."""

@@ -159,7 +159,7 @@ def _is_heading(document: Document, sentence: Sentence) -> bool:
 def _before_headings(
     document: Document, sentences: Sequence[Sentence], start: int, stop: int
 ) -> int:
-    """Where to cut so that headings at the end go with the text that follows; `end`
+    """Where to cut so that headings at the end go with the text that follows; `stop`
     where nothing else is there."""
     cut = stop
     while cut > start and _is_heading(document, sentences[cut - 1]):

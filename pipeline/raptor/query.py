@@ -128,7 +128,7 @@ async def question_vector(
 def _candidates(
     tree: Tree, question: Question, vector: Floats | None, max_tokens: int
 ) -> list[int]:
-    """The best leaves of at most `most` tokens together, in reading order; the very
+    """The best leaves of at most `max_tokens` together, in reading order; the very
     best even where it is longer."""
     tokens = np.asarray([leaf.tokens for leaf in tree.leaves])
     if tokens.sum() <= max_tokens:

@@ -86,10 +86,9 @@ async def background_of(
     `ModelError`.
 
     A model may say another mean for a language, or `across` languages: texts in one
-    language are nearer to each other than to texts in another. `asked` is the
-    question's language, `spoken` the pages'. Across languages the mean is also that of
-    the question itself, whose vectors are `questions`. What was measured is kept until
-    the process ends."""
+    language are nearer to each other than to texts in another. Across languages the
+    mean is also that of the question itself, whose vectors are `questions`. What was
+    measured is kept until the process ends."""
     measured_before = cast(
         Mapping[str, float] | None, getattr(embedder, "background", None)
     )

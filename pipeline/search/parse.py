@@ -1,8 +1,8 @@
 """PARSER: what to search for a request, in which language, how fresh (zero-index §3.1).
 
 The raw request is always the first query, because rewriting it by rules finds less
-(mean reciprocal rank .831 against .850); what rules can add is a query for each part of
-a request with several, and one in English, word for word. Not for: what the rules know
+(mean reciprocal rank .831 against .850); what rules can add is a short form of a long
+request, and one in English, word for word. Not for: what the rules know
 of a request (`pipeline/question`), or a model's queries
 (`papers/zero_index/parser.py`).
 """

@@ -10,11 +10,11 @@ from dataclasses import dataclass, field
 from datetime import date, timedelta
 from typing import TYPE_CHECKING, Final, Protocol
 
+from pipeline.fetch import USER_AGENT
+
 if TYPE_CHECKING:
     from pipeline.search.query import SearchQuery, SearchStatus
 
-AGENT: Final = "winnow-mcp/0.1 (https://github.com/winnow-mcp/winnow)"
-"""Wikimedia's policy asks for a name and a way to reach its maker."""
 Field = str | Callable[[Mapping[str, object]], object]
 """Position of a value in a row: a path for `at`, or a function."""
 _DAYS: Final = {"day": 1, "week": 7, "month": 31, "year": 366}
@@ -107,7 +107,7 @@ class Service:
 def agent(contact: str) -> str:
     """Return the name we go by, with the address of the person who asks where one is
     set."""
-    return f"{AGENT[:-1]}; mailto:{contact})" if contact else AGENT
+    return f"{USER_AGENT[:-1]}; mailto:{contact})" if contact else USER_AGENT
 
 
 def since_of(api: Api, query: "SearchQuery") -> str:
