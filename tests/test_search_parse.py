@@ -6,7 +6,7 @@ import pytest
 
 from pipeline.question.question import Question
 from pipeline.question.wants import Freshness
-from pipeline.search.parse import MAX_QUERIES, parse_request
+from pipeline.search.parse import parse_request
 from pipeline.search.query import ParsedRequest
 
 TODAY = date(2026, 11, 21)
@@ -103,31 +103,11 @@ def test_every_entity_is_verbatim_in_the_request() -> None:
     assert all(name in question for name in parsed.entities)
 
 
-@pytest.mark.parametrize(
-    "question",
-    [
-        "Who won the Tarnholt cup last year?",
-        "How much does a season ticket cost?",
-        "Who is the richest man of Orvane?",
-        "Was kostet die Fähre nach Quoxholm?",
-        "首富是谁？",
-    ],
-)
-def test_what_changes_is_also_asked_of_the_last_year_and_without_a_bound(question: str) -> None:
-    asked = [query for query in parse(question).queries if query.text == question]
-    assert [query.freshness for query in asked] == ["any", "year"]
-
-
-@pytest.mark.parametrize("question", ["Who was the richest man of 1913?", "Who wrote Hamlet?"])
-def test_what_stays_is_asked_once(question: str) -> None:
-    assert [query.freshness for query in parse(question).queries] == ["any"]
-
-
 def test_a_list_of_questions_is_bounded() -> None:
     question = "Answer these:\n" + "\n".join(
         f"{i}. What is the {i}th largest lake of Tarnholt?" for i in range(1, 30)
     )
-    assert 1 < len(parse(question).queries) <= MAX_QUERIES
+    assert 1 < len(parse(question).queries) <= 3
 
 
 def test_one_question_stays_one_query() -> None:

@@ -35,6 +35,8 @@ from pipeline.work import in_thread
 from prompts import load
 
 PROMPT: Final = "parse_request"
+MAX_QUERIES: Final = 5
+"""Queries of a request; each is put to each provider."""
 _MOST_PARTS: Final = 4
 """Parts of a request that a model may name; each is searched for as well."""
 _LANGUAGES: Final = (
@@ -164,7 +166,7 @@ def _merged(question: Question, rules: ParsedRequest, said: _Answer) -> ParsedRe
         *queries,
     ]
     return ParsedRequest(
-        first_distinct([*rules.queries, *queries]),
+        first_distinct([*rules.queries, *queries])[:MAX_QUERIES],
         entities,
         # Not followed: SmolLM2-135M says so of nearly every request (`bench.needless`).
         fallback="" if said["search"] else NOT_FOLLOWED,

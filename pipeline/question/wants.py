@@ -53,7 +53,6 @@ _SECTION_OF: Final = {
 _TIME_WORDS: Final = whole_words(_SECTION_OF.keys() | words("freshness.none"))
 """All of them, with the phrases in which such a word is none of time ("electric
 current")."""
-_CHANGING: Final = whole_words(words("freshness.changing"))
 """Words for what holds for some years at most: prices, records, ages, "last season"."""
 _SCHOLARLY: Final = whole_words(words("scholarly"))
 _IDENTIFIER: Final = re.compile(
@@ -96,14 +95,4 @@ def asks_for_research(text: str) -> bool:
     DOI or an arXiv number."""
     return bool(
         _SCHOLARLY.search(text.lower().replace("’", "'")) or _IDENTIFIER.search(text)
-    )
-
-
-def asks_for_changes(text: str) -> bool:
-    """Whether `text` asks for what changes within years, without mentioning a period or
-    date."""
-    return (
-        bool(_CHANGING.search(text.lower()))
-        and not _YEAR_NUMBER.search(text)
-        and not _FULL_DATE.search(text)
     )

@@ -13,15 +13,10 @@ from typing import Final
 
 from pipeline.document.units import split_sentences
 from pipeline.question.question import Question
-from pipeline.question.wants import (
-    asks_for_changes,
-    asks_for_research,
-)
+from pipeline.question.wants import asks_for_research
 from pipeline.search.query import ParsedRequest, SearchQuery
 from pipeline.work import traced
 
-MAX_QUERIES: Final = 5
-"""Queries of a request; each is put to each provider."""
 LONGEST_QUERY: Final = 300
 """Characters from which a request gets a short query besides: providers cut at about
 400."""
@@ -37,9 +32,6 @@ def parse_request(question: Question, *, today: date) -> ParsedRequest:
             question.text, language, freshness, scholarly=scholarly, asked=question
         )
     ]
-    if freshness == "any" and asks_for_changes(question.text):
-        # In addition to the request: pages about changing facts often have no date.
-        queries.insert(1, SearchQuery(question.text, language, "year", asked=question))
     short = question
     if len(question.text) > LONGEST_QUERY:
         short = Question(_short_form(question))
@@ -55,11 +47,11 @@ def parse_request(question: Question, *, today: date) -> ParsedRequest:
 
 
 def first_distinct(queries: Iterable[SearchQuery]) -> tuple[SearchQuery, ...]:
-    """Return the first `MAX_QUERIES` of `queries` with different words or periods."""
+    """Return the first of each of `queries` with different words or periods."""
     distinct: dict[tuple[str, str], SearchQuery] = {}
     for query in queries:
         distinct.setdefault((query.text.casefold(), query.freshness), query)
-    return tuple(distinct.values())[:MAX_QUERIES]
+    return tuple(distinct.values())
 
 
 def _short_form(question: Question) -> str:
