@@ -18,6 +18,7 @@ comma := ,
 .PHONY: demo desk quick times complete fresh test lint check-types check-platforms check-imports pytest pytest-quick conformance mcpb servers bench reader wheel clean
 
 $(VENV)/base: pyproject.toml
+	@test -x $(BIN)/python || $(PYTHON) -c "import tomllib" || { echo "Winnow needs Python 3.11 or newer: make PYTHON=python3.12 …" >&2; exit 1; }
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@echo "installing (once) …" >&2
 	@$(BIN)/python -c "import tomllib; print('\n'.join(tomllib.load(open('pyproject.toml', 'rb'))['project']['dependencies']))" > $(VENV)/base.txt

@@ -47,7 +47,7 @@ _KNOWN_SETTINGS: Final = frozenset(DEFAULT_SETTINGS) | frozenset(METADATA)
 _FILENAME: Final = re.compile(r"[0-9a-f]{2}[/\\][0-9a-f]{2}[/\\][0-9a-f]{28}\.val\Z")
 """Names of diskcache's value files; any other name could point outside the folder."""
 
-_log = logging.getLogger(__name__)
+_log: Final = logging.getLogger("winnow.cache")
 
 
 def is_value_name(name: object) -> bool:

@@ -15,6 +15,8 @@ import hashlib
 import json
 import logging
 import math
+import os
+import re
 import shutil
 import threading
 import time
@@ -54,7 +56,7 @@ ASIDE_SECONDS: Final = 15.0
 HELD_BYTES: Final = 32_000_000
 """Maximum bytes of unwritten values that a store keeps in memory."""
 
-_log = logging.getLogger(__name__)
+_log: Final = logging.getLogger("winnow.cache")
 
 
 @dataclass(slots=True)
@@ -388,6 +390,22 @@ class Stores:
             *self.by_kind.values(),
             *([self.own] if self.own is not self.pages else []),
         ]
+
+
+_PART: Final = re.compile(
+    rf"({'|'.join((*_SHARES, 'own', 'folders', 'cookies'))})(-[0-9a-f]+)?(\.broken-\d+)?"
+)
+"""Name of a folder that `open_stores` makes; `cookies-…` is a cache of its own."""
+
+
+def parts_of_cache(folder: Path) -> tuple[list[str], list[str]]:
+    """Return the names in a cache's folder that are of the cache, and the others, which
+    a person put there."""
+    names = sorted(os.listdir(folder))
+    ours = [
+        name for name in names if _PART.fullmatch(name) and (folder / name).is_dir()
+    ]
+    return ours, [name for name in names if name not in ours]
 
 
 def open_stores(

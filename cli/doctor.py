@@ -125,7 +125,7 @@ async def examine(settings: Settings, faults: Mapping[str, WinnowError]) -> list
     Turns the log of the cache off for the rest of the process.
     """
     # The report contains the cache's warnings, so the log need not.
-    logging.getLogger("cache").setLevel(logging.CRITICAL)
+    logging.getLogger("winnow.cache").setLevel(logging.CRITICAL)
     warnings = settings.warnings()
     settings, unusable = await without_faults(settings)
     faults = {**faults, **unusable}

@@ -2,7 +2,8 @@
 sessions show|export|remove HANDLE`.
 
 Not for: continuing a session (`winnow research QUESTION --session HANDLE`), or naming
-one: its handle comes with its first answer."""
+one: its handle comes with its first answer. Sessions of an HTTP server's callers are
+found too, since who may read the cache may read them."""
 
 import argparse
 from collections.abc import Iterator, Mapping
@@ -62,10 +63,11 @@ def look_after_sessions(args: argparse.Namespace, overrides: Mapping[str, str]) 
 
 
 def _named(stores: Stores, handle: str) -> Session:
-    session = find_session(stores, handle, owner="", roots=None)
+    session = find_session(stores, handle, owner=None, roots=None)
     if session is None:
         raise UsageError(
-            f"There is no session {handle}.",
-            hint=f"Use the handle that `winnow research` printed, {SESSION_SCHEME}….",
+            f"There is no session {handle} in the cache {stores.place}.",
+            hint=f"Use the handle that its answers name, {SESSION_SCHEME}…, and the "
+            "settings WINNOW_CACHE and WINNOW_CACHE_URL of the server that gave it.",
         )
     return session

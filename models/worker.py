@@ -47,7 +47,7 @@ MEMORY_WORDS: Final = ("bad_alloc", "MemoryError", "allocate", "failed to map se
 _KILLED: Final = -9
 """Exit code of a process that SIGKILL ended; on Windows no code is negative."""
 
-_log = logging.getLogger(__name__)
+_log: Final = logging.getLogger("winnow.models")
 
 
 @dataclass(frozen=True, slots=True)

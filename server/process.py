@@ -56,7 +56,9 @@ def start_log(settings: Settings) -> None:
     """Configure logging by the settings, one line a record (the SDK's default draws
     boxes).
 
-    If the root logger has a handler, that one stays and its level is not set.
+    Below WARNING only loggers of ours (`winnow`) write, save at DEBUG: those of
+    libraries name addresses, files and sessions. If the root logger has a handler, that
+    one stays and no level is set.
     """
     handler: logging.Handler = logging.StreamHandler()
     if settings.log.file:
@@ -64,7 +66,12 @@ def start_log(settings: Settings) -> None:
     lines = logging.Formatter("%(asctime)s %(name)s %(message)s")
     handler.setFormatter(JsonLines() if settings.log.format == "json" else lines)
     handler.addFilter(name_request)
-    logging.basicConfig(handlers=[handler], level=settings.log.level)
+    if not logging.root.handlers:
+        level = settings.log.level
+        logging.basicConfig(
+            handlers=[handler], level="WARNING" if level == "INFO" else level
+        )
+        logging.getLogger("winnow").setLevel(level)
     # These loggers write full URLs (with questions) and unchecked server text.
     for name in ("httpx2", "httpcore2"):
         logging.getLogger(name).setLevel(logging.WARNING)

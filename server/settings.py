@@ -192,6 +192,13 @@ def _reached_networks(text: str) -> "Networks":
     return Networks(_networks(",".join(private)), translators, loopback)
 
 
+def _issuer(text: str) -> str:
+    """Return the address of an issuer as it is written: with a slash at its end it is
+    another name, by which clients and tokens compare."""
+    _address(text)
+    return text
+
+
 Words = Annotated[tuple[str, ...], BeforeValidator(_words)]
 Address = Annotated[str, PlainValidator(_address)]
 
@@ -220,7 +227,7 @@ class Networks(NamedTuple):
 class Http(NamedTuple):
     """How HTTP is served."""
 
-    issuer: Address = ""
+    issuer: Annotated[str, PlainValidator(_issuer)] = ""
     resource: Address = ""
     scopes: Words = ()
     rate: Annotated[int, Field(ge=0, le=10**6)] = 600

@@ -19,7 +19,7 @@ import pytest
 import yaml  # type: ignore[import-untyped]  # its types are a package of their own
 
 from bench.mcp_served import ROOT
-from server.settings import SETTINGS_TABLE, read_settings
+from server.settings import SETTINGS_TABLE, Settings, read_settings
 
 DEPLOY = ROOT / "deploy"
 CHART = DEPLOY / "helm"
@@ -32,9 +32,11 @@ DEFAULT = re.compile(r"\$\{[A-Z_]+:?-([^}]*)\}")
 NAMES = {f"WINNOW_{setting.name.upper()}" for setting in SETTINGS_TABLE}
 
 
-def rendered(template: Path) -> dict[str, Any]:
-    """Return a template's manifest with the values of the chart."""
-    values = {"Values": loaded(CHART / "values.yaml"), "Release": {"Name": "team"}}
+def rendered(template: Path, **settings: str) -> dict[str, Any]:
+    """Return a template's manifest with the values of the chart, and a user's `settings`."""
+    chart = loaded(CHART / "values.yaml")
+    chart["settings"] |= settings
+    values = {"Values": chart, "Release": {"Name": "team"}}
 
     def value(form: re.Match[str]) -> str:
         found: Any = values
@@ -87,15 +89,32 @@ def test_the_parts_of_the_chart_name_each_other() -> None:
     )
     assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert container["readinessProbe"]["httpGet"]["path"] in {"/readyz", "/health"}
-    settings = manifest("config")["data"]
-    assert f":{ports['metrics']}" in settings["WINNOW_HTTP"]
-    secrets = manifest("secret")["stringData"]
+    assert settings_of_a_pod().http.metrics.endswith(f":{ports['metrics']}")
+    assert pod["spec"]["terminationGracePeriodSeconds"] > settings_of_a_pod().seconds + 3
+
+
+def settings_of_a_pod(**changed: str) -> Settings:
+    """Return the settings with which a pod of the chart starts, where a user's values change
+    some."""
+    image = re.search(r"^ENV (.+)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert image is not None
+    pod = rendered(CHART / "templates" / "deployment.yaml", **changed)["spec"]["template"]
     given = {
-        name.removeprefix("WINNOW_").lower(): value
-        for name, value in {**settings, **secrets}.items()
+        **rendered(CHART / "templates" / "config.yaml", **changed)["data"],
+        **manifest("secret")["stringData"],
+        **{one["name"]: one["value"] for one in pod["spec"]["containers"][0]["env"]},
     }
-    assert {**settings, **secrets}.keys() <= NAMES
-    assert pod["spec"]["terminationGracePeriodSeconds"] > read_settings(given, {}).seconds + 3
+    assert given.keys() <= NAMES
+    return read_settings({}, dict(word.split("=") for word in shlex.split(image[1])) | given)
+
+
+def test_pods_keep_no_session_to_themselves_whatever_a_user_adds() -> None:
+    at = "https://winnow.example/mcp"
+    settings = settings_of_a_pod(WINNOW_HTTP=f"issuer=https://login.example/ resource={at}")
+    assert (settings.http.issuer, settings.http.resource) == ("https://login.example/", at)
+    assert settings.http.stateless
+    assert settings.http.metrics
+    assert settings.folders == ()
 
 
 def test_a_pod_of_the_chart_has_no_root_and_reaches_no_private_network() -> None:

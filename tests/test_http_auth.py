@@ -139,9 +139,9 @@ def token(
     return jwt.encode(kept, key, algorithm=algorithm, headers={"kid": kid})
 
 
-def publish(site: Site) -> str:
-    """Let the site be an authorization server; return its issuer URL."""
-    issuer = site.url("").rstrip("/")
+def publish(site: Site, end: str = "") -> str:
+    """Let the site be an authorization server whose name ends in `end`; return its URL."""
+    issuer = f"{site.url('').rstrip('/')}{end}"
     keys = {
         "keys": [
             {
@@ -193,6 +193,23 @@ async def test_access_tokens_of_the_issuer_let_in_and_forged_old_or_foreign_ones
         assert metadata["resource"] == RESOURCE
         assert metadata["authorization_servers"] == [issuer]
     assert site.asked.count("/keys") == 1
+
+
+@pytest.mark.parametrize(("named", "written"), [("/", ""), ("/", "/"), ("", "/")])
+async def test_an_issuer_is_the_same_with_a_slash_at_its_end_and_without(
+    cache_folder: Path, site: Site, named: str, written: str
+) -> None:
+    issuer = publish(site, named)
+    setting = f"{issuer.rstrip('/')}{written}"
+    with served(cache_folder, http=f"issuer={setting} resource={RESOURCE}") as (_, url):
+        await healthy(url)
+        good = await status(url, Authorization=f"Bearer {token(issuer)}")
+        other = await status(url, Authorization=f"Bearer {token(f'{issuer}x')}")
+        async with httpx2.AsyncClient(timeout=60) as http:
+            metadata = (await http.get(f"{url}/.well-known/oauth-protected-resource/mcp")).json()
+    assert (good == 401, other) == (False, 401)
+    # Clients compare this, letter by letter, with what the issuer calls itself.
+    assert metadata["authorization_servers"] == [setting]
 
 
 async def test_an_issuer_without_our_own_name_is_refused_at_the_start(cache_folder: Path) -> None:

@@ -500,7 +500,46 @@ def test_uninstall_takes_winnow_out_of_every_client_with_what_it_stored(
     assert "uninstall winnow-mcp" in done.stdout
 
 
-def test_a_cache_beside_other_files_is_not_deleted(plain: dict[str, str], tmp_path: Path) -> None:
+def test_uninstall_goes_on_after_a_file_that_it_cannot_edit_and_names_it(
+    install: Run, home: Path, plain: dict[str, str]
+) -> None:
+    for client in FILES:
+        (home / FILES[client]).parent.mkdir(parents=True, exist_ok=True)
+    (home / FILES["vscode"]).write_text('{"servers": {}} // mine', encoding="utf-8")
+    commented = '{"mcpServers": {"winnow": {"command": "x"}}} // mine'
+    (home / FILES["claude-code"]).write_text(commented, encoding="utf-8")
+    install("lmstudio", "--yes", "--folder", str(LIBRARY))
+    done = uninstall(plain, "--yes")
+    assert done.returncode == 1
+    assert f"{home / FILES['claude-code']} cannot be edited" in done.stderr
+    assert FILES["vscode"] not in done.stderr
+    assert (home / FILES["claude-code"]).read_text(encoding="utf-8") == commented
+    assert not (home / FILES["lmstudio"]).exists()
+    assert not (home / LIST).exists()
+
+
+@pytest.mark.parametrize("beside", [(), ("thesis.md",)])
+def test_uninstall_deletes_the_caches_in_use_unless_other_files_are_in_them(
+    install: Run, plain: dict[str, str], tmp_path: Path, beside: tuple[str, ...]
+) -> None:
+    caches = [tmp_path / "mine", tmp_path / "of the client"]
+    for cache in caches:
+        (cache / "pages").mkdir(parents=True)
+        (cache / "cookies-0123456789abcdef").mkdir()
+        for name in beside:
+            (cache / name).write_text("words", encoding="utf-8")
+    install("cursor", "--yes", "--set", f"cache={caches[1]}")
+    done = uninstall({**plain, "WINNOW_CACHE": str(caches[0])}, "--yes")
+    assert done.returncode == len(beside), done.stderr
+    for cache in caches:
+        assert cache.exists() == bool(beside)
+        assert all((cache / name).exists() for name in beside)
+        assert (f"{cache} is not deleted" in done.stderr) == bool(beside)
+
+
+def test_a_folder_that_holds_no_cache_is_not_deleted(
+    plain: dict[str, str], tmp_path: Path
+) -> None:
     (own := tmp_path / "own").mkdir()
     (own / "thesis.md").write_text("words", encoding="utf-8")
     done = uninstall({**plain, "WINNOW_CACHE": str(own)}, "--yes")

@@ -10,11 +10,12 @@ import httpx2
 import pytest
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from bench.mcp_served import free_port
-from tests.support import Site, text_of
+from tests.support import LIBRARY, Site, text_of
 from tests.support.extras import need
-from tests.support.processes import EXIT_SECONDS, ready, served
+from tests.support.processes import EXIT_SECONDS, HELLO, ready, served
 
 pytestmark = [pytest.mark.anyio, pytest.mark.slow]
 
@@ -55,6 +56,32 @@ async def test_the_log_has_a_line_a_call_and_no_word_of_question_or_page(
         "extract_relevant failed",
     ]
     assert PLACE.lower() not in written.lower()
+
+
+async def test_failed_calls_leave_neither_path_address_question_nor_session_in_the_log(
+    cache_folder: Path, site: Site, tmp_path: Path
+) -> None:
+    log = tmp_path / "log"
+    given = {"networks": "loopback", "web": "named", "log": f"level=INFO file={log}"}
+    gone = site.url(f"/{PLACE}.html")
+    with served(cache_folder, **given) as (_, url):
+        await ready(url)
+        async with Client(f"{url}/mcp") as client:
+            for source in (gone, f"{LIBRARY}/{PLACE}.md", f"winnow://page/{PLACE}"):
+                asked = {"question": f"Where is {PLACE}?", "sources": [source]}
+                assert (await client.call_tool("extract_relevant", asked)).is_error
+            table = {"sources": [str(LIBRARY / "ferry-timetable.html")]}
+            wrong = {**table, "part": f"sql: SELECT {PLACE} FROM t1"}
+            assert (await client.call_tool("fetch_and_prune_html", wrong)).is_error
+            with pytest.raises(MCPError):
+                await client.read_resource(f"winnow://page/{PLACE}")
+        async with httpx2.AsyncClient(timeout=60) as http:
+            accept = {"Accept": "application/json, text/event-stream"}
+            opened = await http.post(f"{url}/mcp", headers=accept, json=HELLO)
+    written = log.read_text(encoding="utf-8")
+    assert written.count("extract_relevant failed after") == 3
+    assert PLACE.lower() not in written.lower()
+    assert opened.headers["Mcp-Session-Id"] not in written
 
 
 async def test_an_answer_names_its_request_as_it_was_named_or_by_a_fresh_name(

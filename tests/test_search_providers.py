@@ -15,6 +15,7 @@ import pytest
 
 from cache.store import Store
 from errors import SearchFailed, UsageError
+from pipeline.fetch.exchange import USER_AGENT
 from pipeline.search.chain import Chain
 from pipeline.search.metasearch import Metasearch
 from pipeline.search.providers.wikipedia import WIKIPEDIA as ARTICLES
@@ -370,7 +371,7 @@ def test_wikipedia_is_asked_politely_and_says_what_it_cannot_do(api: Loopback) -
     serve(api, WIKIPEDIA)
     outcome = ask("wikipedia", api, SearchQuery("See", "de", "week", region="at", page=3))
     assert outcome.reason == "Ignored filters: freshness, region."
-    assert "https://" in api.asked[0][2]["user-agent"]
+    assert api.asked[0][2]["user-agent"] == USER_AGENT
     assert sent(api)["sroffset"] == "20"
     assert outcome.results[0].language == "de"
 

@@ -286,3 +286,21 @@ def test_a_session_is_shown_exported_and_removed_on_the_command_line(tmp_path: P
     assert handle in winnow(tmp_path, "sessions", "remove", handle, folder=None).stdout
     gone = winnow(tmp_path, "sessions", "show", handle, folder=None)
     assert (gone.returncode, "There is no session" in gone.stderr) == (2, True)
+    assert str(tmp_path) in gone.stderr
+
+
+@pytest.mark.slow
+async def test_who_runs_a_server_finds_the_session_of_any_of_its_callers(
+    site: Site, tmp_path: Path
+) -> None:
+    publish(site)
+    cache = tmp_path / "cache"
+    with served(cache, **settings(site, cache, http_tokens="ann,bob")) as (_, url):
+        await healthy(url)
+        async with with_token("ann") as http, client_of(url, http) as client:
+            handle = data(await client.call_tool("research", {"question": LIT}))["session"]
+        assert "1871" in winnow(cache, "sessions", "show", handle, folder=None).stdout
+        assert handle in winnow(cache, "sessions", "remove", handle, folder=None).stdout
+        async with with_token("ann") as http, client_of(url, http) as client:
+            gone = await client.call_tool("research", {"question": LIT, "session": handle})
+    assert "unknown" in text_of(gone)

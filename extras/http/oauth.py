@@ -50,8 +50,9 @@ class JwtVerifier:
     """
 
     def __init__(self, issuer: str, resource: str) -> None:
-        """Set the issuer's URL and our own, as in the tokens (`iss`, `aud`)."""
-        self._issuer = issuer
+        """Set the issuer's URL, which tokens (`iss`) may write with a slash at its end
+        or without, and our own (`aud`)."""
+        self._issuer = issuer.rstrip("/")
         self._resource = resource
         self._keys: jwt.PyJWKClient | None = None
         self._valid: OrderedDict[bytes, None] = OrderedDict()
@@ -77,7 +78,7 @@ class JwtVerifier:
                 key,
                 algorithms=list(ALGORITHMS),
                 audience=self._resource,
-                issuer=self._issuer,
+                issuer=(self._issuer, f"{self._issuer}/"),
                 options={"require": ["exp", "iss", "aud"]},
             )
         except (
@@ -128,7 +129,7 @@ def _check_size(key: jwt.PyJWK) -> None:
 async def _address_of_keys(issuer: str) -> str:
     async with service_client() as http:
         for path in _METADATA_PATHS:
-            answer = await http.get(issuer.rstrip("/") + path)
+            answer = await http.get(issuer + path)
             if answer.status_code != httpx2.codes.OK:
                 continue
             published = answer.json()
@@ -140,7 +141,7 @@ async def _address_of_keys(issuer: str) -> str:
             if (
                 not isinstance(named_issuer, str)
                 or not isinstance(keys, str)
-                or named_issuer.rstrip("/") != issuer.rstrip("/")
+                or named_issuer.rstrip("/") != issuer
             ):
                 raise UsageError(
                     f"The OAuth metadata of {issuer} is of another issuer, or has "

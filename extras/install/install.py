@@ -18,12 +18,18 @@ from typing import Any, Final, NamedTuple
 
 import anyio
 
+from cache.store import parts_of_cache
 from cli.daemon import stop_daemons
-from cli.output import OK, USAGE, Check, print_json
+from cli.output import FAILED, OK, USAGE, Check, print_json
 from errors import UsageError
 from extras.install.clients import CLIENTS, OTHER, file_of
 from server.folder_list import as_list, folders_in, read_folder_list, write_own
-from server.settings import SETTINGS_TABLE, folder_list, read_settings
+from server.settings import (
+    SETTINGS_TABLE,
+    folder_list,
+    read_settings,
+    survey_settings,
+)
 from server.version import VERSION
 from server.wiring import without_faults
 
@@ -91,8 +97,10 @@ def install(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
 
 
 def uninstall(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
-    """Take Winnow out of every client of this account, then delete the cache that is
-    where it is by default, and the list of folders, each after asking; return 0.
+    """Take Winnow out of every client of this account, then delete its caches (of these
+    settings, of the clients' entries, and the one at the default place) and the list of
+    folders, each after asking; return 0, or 1 if something stays that this cannot remove,
+    which it names.
 
     Raises `UsageError` without a terminal to ask at."""
     if not (args.yes or sys.stdin.isatty()):
@@ -101,25 +109,51 @@ def uninstall(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
             hint="Add --yes to remove Winnow without being asked.",
         )
     undo = {"scope": "user", "undo": True, "dry_run": False, "folder": None}
-    for name in filter(_entry_in, CLIENTS):
-        install(argparse.Namespace(client=name, yes=args.yes, **undo), {})
+    own, _ = survey_settings(overrides)
+    default = read_settings({}, {}).cache
+    caches = [default, own.cache.parent if own.cookies else own.cache]
+    left = list[str]()
+    for name in CLIENTS:
+        try:
+            if entry := _entry_in(name):
+                caches += _caches_of(entry)
+                install(argparse.Namespace(client=name, yes=args.yes, **undo), {})
+        except UsageError as error:
+            left.append(f"{error.what} Remove the entry {ENTRY_NAME} by hand.")
     stop_daemons(args, overrides)
-    for path in (read_settings({}, {}).cache, folder_list()):
-        if path.exists() and (args.yes or _agreed(f"Delete {path}?")):
-            shutil.rmtree(path) if path.is_dir() else path.unlink()
-            print(f"{path}: deleted.")
+    for path in dict.fromkeys((*caches, folder_list())):
+        is_named = path.is_dir() and path != default
+        ours, others = parts_of_cache(path) if is_named else ([path], [])
+        if ours and others:
+            left.append(f"{path} is not deleted: {others[0]} is not of a cache.")
+        elif ours and path.exists() and (args.yes or _agreed(f"Delete {path}?")):
+            try:
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                print(f"{path}: deleted.")
+            except OSError as error:
+                left.append(f"{path} cannot be deleted: {error.strerror or error}.")
     print(
         "Then remove the program as you installed it: pipx uninstall winnow-mcp, "
         "uv tool uninstall winnow-mcp or pip uninstall winnow-mcp."
     )
-    return OK
+    print("".join(f"winnow: {line}\n" for line in left), end="", file=sys.stderr)
+    return FAILED if left else OK
+
+
+def _caches_of(entry: Json) -> list[Path]:
+    """Return the cache that a client's entry names, if it does."""
+    named = _settings_in(entry.get("env", {})).get("cache")
+    return [read_settings({"cache": named}, {}).cache] if named else []
 
 
 def _entry_in(name: str) -> Json:
     """Return Winnow's entry in a client's configuration of this account, {} if it has
-    none; raises `UsageError` for a file that cannot be read."""
-    key = CLIENTS[name].key
-    entry: Json = _read(file_of(name, "user"), key).get(key, {}).get(ENTRY_NAME, {})
+    none; raises `UsageError` for a file that may have one and cannot be read."""
+    path, key = file_of(name, "user"), CLIENTS[name].key
+    with suppress(OSError):  # `_read` says it
+        if ENTRY_NAME.encode() not in path.read_bytes():
+            return {}
+    entry: Json = _read(path, key).get(key, {}).get(ENTRY_NAME, {})
     return entry
 
 

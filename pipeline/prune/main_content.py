@@ -243,7 +243,7 @@ def _other_runs(document: Document, words: _Words) -> Set[tuple[str, ...]]:
         return set()
     html = _shown(page.html)
     is_asked = len(html) <= _OPINION_CHARACTERS
-    text = _extracted(html, page.final_url) if is_asked else ""
+    text = _extracted(html) if is_asked else ""
     return set(_runs(_WORD.findall(text.lower())))
 
 
@@ -262,7 +262,7 @@ def _shown(html: str) -> str:
     return html
 
 
-def _extracted(html: str, url: str) -> str:
+def _extracted(html: str) -> str:
     # Half a second of imports that a question never needs.
     from trafilatura import extract  # noqa: PLC0415
 
@@ -270,7 +270,7 @@ def _extracted(html: str, url: str) -> str:
         with _LXML:
             return extract(html) or ""
     except _PARSER_FAILURES as error:
-        _log.info("trafilatura could not read the text of %s: %r", url, error)
+        _log.info("trafilatura could not read a page: %s", type(error).__name__)
         return ""
 
 

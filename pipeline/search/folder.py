@@ -81,7 +81,7 @@ _POLLED: Final = 0.02
 """Seconds between two looks for it."""
 FoundBy = Literal["words alone", "both", "meaning alone"]
 """`words alone`: the embedder failed, was late or does not read the question."""
-_log = logging.getLogger(__name__)
+_log: Final = logging.getLogger("winnow.folders")
 
 
 class FolderProvider:

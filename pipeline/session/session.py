@@ -122,16 +122,19 @@ _SESSION: Final = TypeAdapter(Session)
 
 
 def find_session(
-    stores: Stores, handle: str, *, owner: str, roots: Sequence[Path] | None
+    stores: Stores, handle: str, *, owner: str | None, roots: Sequence[Path] | None
 ) -> Session | None:
     """Return the session of a handle; None where there is none, or it is another's, or
     a file in it may not be read.
 
-    With `roots` None any file may, which is right for the person at this machine only.
+    With `owner` None anyone's is, and with `roots` None any file may: right for the
+    person at this machine only, who can read the cache itself.
     """
     for store in dict.fromkeys((stores.own, stores.sessions)):
         session = _read(store, handle)
-        if session is None or not secrets.compare_digest(session.owner, owner):
+        if session is None:
+            continue
+        if owner is not None and not secrets.compare_digest(session.owner, owner):
             continue
         urls = {
             *(page.final_url for page in session.pages),
