@@ -294,8 +294,9 @@ async def test_who_runs_a_server_finds_the_session_of_any_of_its_callers(
     site: Site, tmp_path: Path
 ) -> None:
     publish(site)
-    cache = tmp_path / "cache"
-    with served(cache, **settings(site, cache, http_tokens="ann,bob")) as (_, url):
+    given = settings(site, tmp_path, http_tokens="ann,bob")
+    cache = Path(given.pop("cache"))
+    with served(cache, **given) as (_, url):
         await healthy(url)
         async with with_token("ann") as http, client_of(url, http) as client:
             handle = data(await client.call_tool("research", {"question": LIT}))["session"]
