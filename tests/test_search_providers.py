@@ -15,7 +15,7 @@ import pytest
 
 from cache.store import Store
 from errors import SearchFailed, UsageError
-from pipeline.fetch.exchange import USER_AGENT
+from pipeline.fetch import USER_AGENT
 from pipeline.search.chain import Chain
 from pipeline.search.metasearch import Metasearch
 from pipeline.search.providers.wikipedia import WIKIPEDIA as ARTICLES
