@@ -503,8 +503,8 @@ def test_uninstall_takes_winnow_out_of_every_client_with_what_it_stored(
 def test_uninstall_goes_on_after_a_file_that_it_cannot_edit_and_names_it(
     install: Run, home: Path, plain: dict[str, str]
 ) -> None:
-    for client in FILES:
-        (home / FILES[client]).parent.mkdir(parents=True, exist_ok=True)
+    for file in FILES.values():
+        (home / file).parent.mkdir(parents=True, exist_ok=True)
     (home / FILES["vscode"]).write_text('{"servers": {}} // mine', encoding="utf-8")
     commented = '{"mcpServers": {"winnow": {"command": "x"}}} // mine'
     (home / FILES["claude-code"]).write_text(commented, encoding="utf-8")

@@ -123,7 +123,7 @@ def uninstall(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
     stop_daemons(args, overrides)
     for path in dict.fromkeys((*caches, folder_list())):
         is_named = path.is_dir() and path != default
-        ours, others = parts_of_cache(path) if is_named else ([path], [])
+        ours, others = parts_of_cache(path) if is_named else ([path.name], [])
         if ours and others:
             left.append(f"{path} is not deleted: {others[0]} is not of a cache.")
         elif ours and path.exists() and (args.yes or _agreed(f"Delete {path}?")):
