@@ -96,7 +96,9 @@ def test_the_parts_of_the_chart_name_each_other() -> None:
 def settings_of_a_pod(**changed: str) -> Settings:
     """Return the settings with which a pod of the chart starts, where a user's values change
     some."""
-    image = re.search(r"^ENV (.+)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE)
+    image = re.search(
+        r"^ENV (.+)$", (ROOT / "Dockerfile").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert image is not None
     pod = rendered(CHART / "templates" / "deployment.yaml", **changed)["spec"]["template"]
     given = {

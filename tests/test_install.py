@@ -537,9 +537,7 @@ def test_uninstall_deletes_the_caches_in_use_unless_other_files_are_in_them(
         assert (f"{cache} is not deleted" in done.stderr) == bool(beside)
 
 
-def test_a_folder_that_holds_no_cache_is_not_deleted(
-    plain: dict[str, str], tmp_path: Path
-) -> None:
+def test_a_folder_that_holds_no_cache_is_not_deleted(plain: dict[str, str], tmp_path: Path) -> None:
     (own := tmp_path / "own").mkdir()
     (own / "thesis.md").write_text("words", encoding="utf-8")
     done = uninstall({**plain, "WINNOW_CACHE": str(own)}, "--yes")
