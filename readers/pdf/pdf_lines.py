@@ -6,13 +6,14 @@ lines (`readers/pdf/pdf_layout.py`); tables drawn column by column without rulin
 """
 
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Final
 
 from readers.converted import escape, html_table
+from readers.numerals import roman
 from readers.page import TITLE_CHARACTERS
 
 MOST_BLANKS: Final = 1_000
@@ -38,11 +39,8 @@ ALIGNED: Final = 0.75
 """Share of a table's cells that are in one column."""
 COLUMN_EDGE: Final = 0.6
 """Heights of the type by which print may begin beside its column's edge."""
-PAGE_EDGE: Final = 0.12
-"""Part of a page's height, above and below, in which running heads are looked for."""
-SHORT: Final = 4
-"""Words of a line such as `Page 3 of 12` that recurs below another running head."""
-_PAGE_NUMBERS: Final = re.compile(r"\d+|\b[ivxlc]+\b")
+_TOKEN: Final = re.compile(r"\d+|[^\W\d_]+")
+_ROMAN: Final = {roman(number): number for number in range(1, 100)}
 _YEAR_HEAD: Final = re.compile(r"(?:19|20)\d\d")
 """A figure that may be the head of a column."""
 _BULLETS: Final = frozenset("•–▪◦‣●■")
@@ -336,54 +334,157 @@ def _flowing(lines: Sequence[PrintLine]) -> str:
 # --- what recurs
 
 
+@dataclass(frozen=True, slots=True)
+class _EdgeLine:
+    """One of the outermost lines of a page."""
+
+    line: PrintLine
+    page: int
+    """Index of the page."""
+    place: int
+    """Its height, in whole points."""
+    tokens: list[str]
+    """Its words and numbers."""
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(token for token in self.tokens if _number(token) is None)
+
+    def forms(self) -> Iterator[tuple[str, int]]:
+        """Yield what recurs on other pages, with its place: the line as it is, then with
+        each of its numbers as one that grows from page to page."""
+        yield " ".join(self.tokens), self.place
+        numbers = list(map(_number, self.tokens))
+        for index, number in enumerate(numbers):
+            if number is not None:
+                # `form 3, page 3 of 9` has it twice, `page 9 of 9` but once
+                for places in ({index}, set(range(index, len(numbers)))):
+                    grown = [
+                        f"{number - self.page:+}"
+                        if place in places and numbers[place] == number
+                        else token
+                        for place, token in enumerate(self.tokens)
+                    ]
+                    yield " ".join(grown), self.place
+
+
 def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> None:
-    """Take running heads and feet away: what recurs, numbers aside, at the edge of more
-    than a third of the pages, three at least.
+    """Take running heads and feet away: the outermost lines of pages at a height where
+    three of five pages in a row have the same, but for a page number that grows.
 
-    The first of each kind stays at the head of its page, where it is often the title;
-    page numbers go, unless they are words in the type of headings (`Chapter 3`). Files
-    of fewer than four pages, and pages that would be left empty, stay as they are.
-    Changes `pages`."""
-    if len(pages) < 4:
-        return
-    headings, _ = sizes_of(pages)
-    edges = [
-        _edge_lines(page, height) for page, height in zip(pages, heights, strict=True)
-    ]
-    counts = Counter(
-        text for lines in edges for text in {_unnumbered(line) for line in lines}
-    )
-    recurring = {
-        text for text, count in counts.items() if count >= 3 and 3 * count > len(pages)
+    At such a height a number alone goes, too, and what is a line elsewhere, such as the
+    title of a section. Of what recurs and is not said elsewhere the first stays, often
+    the title; headings that a number alone tells apart (`Chapter 3`) stay. Pages that
+    would be left empty stay as they are. Changes `pages`."""
+    headings, leading = sizes_of(pages)
+    # A second head or foot, often the page number, stands apart from the text.
+    for least_step in (0.0, LEADING * leading):
+        edges = [
+            edge
+            for number, (page, height) in enumerate(zip(pages, heights, strict=True))
+            for edge in _edge_lines(page, number, height, least_step)
+        ]
+        recurring = _recurring(edges)
+        shares = Counter[int]()
+        for edge in edges:
+            recurs = any(form in recurring for form in edge.forms())
+            shares[edge.place] += 1 if recurs else -1
+        # A line of code may end three pages; running heads are at most such places.
+        running = [edge for edge in edges if shares[edge.place] >= 0]
+        dropped = _dropped(pages, running, recurring, headings)
+        for page in pages:
+            if any(id(line) not in dropped for line in page):
+                page[:] = [line for line in page if id(line) not in dropped]
+
+
+def _recurring(edges: Sequence[_EdgeLine]) -> set[tuple[str, int]]:
+    """Return the forms of lines that three of five pages in a row have."""
+    pages: dict[tuple[str, int], dict[int, None]] = defaultdict(dict)
+    for edge in edges:
+        for form in edge.forms():
+            pages[form][edge.page] = None
+    return {
+        form
+        for form, numbers in pages.items()
+        if any(
+            third - first < 5
+            for first, third in zip(numbers, [*numbers][2:], strict=False)
+        )
     }
-    seen: set[str] = set()
-    for page, lines in zip(pages, edges, strict=True):
-        dropped = set()
-        for line in lines:
-            text = _unnumbered(line)
-            if text in recurring:
-                is_number = "#" in text and len(text.split()) <= SHORT
-                is_title = line.size in headings and text.strip("# ") != ""
-                if not is_title if is_number else text in seen:
-                    dropped.add(id(line))
-                seen.add(text)
-        if len(dropped) < len(page):
-            page[:] = [line for line in page if id(line) not in dropped]
 
 
-def _unnumbered(line: PrintLine) -> str:
-    return _PAGE_NUMBERS.sub("#", line.text.strip())
-
-
-def _edge_lines(page: Sequence[PrintLine], height: float) -> list[PrintLine]:
-    """Return the lines at the top and at the foot of a page: the outermost, and short
-    ones."""
-    heights = [line.y for line in page]
-    outermost = {min(heights, default=0.0), max(heights, default=0.0)}
-    return [
-        line
+def _dropped(
+    pages: Sequence[list[PrintLine]],
+    running: Sequence[_EdgeLine],
+    recurring: set[tuple[str, int]],
+    headings: Container[float],
+) -> set[int]:
+    """Return the ids of those lines that are left out, of all at the heights of running
+    heads; `headings` are sizes of type."""
+    apart = {id(edge.line) for edge in running}
+    said = {
+        tuple(token for token in _tokens(line) if _number(token) is None)
+        for page in pages
         for line in page
-        if not line.rows
-        and not PAGE_EDGE * height <= line.y <= (1 - PAGE_EDGE) * height
-        and (line.y in outermost or len(line.text.split()) <= SHORT)
-    ]
+        if id(line) not in apart
+    } - {()}
+    vocabulary = set(chain.from_iterable(said))
+    seen: dict[int, set[tuple[str, ...]]] = defaultdict(set)
+    dropped = set()
+    for edge in running:
+        words, before = edge.words, seen[edge.place]
+        is_heading = edge.line.size in headings
+        as_it_is, *grown = (form in recurring for form in edge.forms())
+        recurs, numbers = as_it_is or any(grown), len(edge.tokens) - len(words)
+        is_said = (
+            words in said
+            or (  # `Chapter 3: Rates` over the chapter `3 Rates`
+                words[1:] in said
+                and edge.tokens[0] in vocabulary
+                and _number(edge.tokens[1]) is not None
+            )
+        )
+        if not words:
+            goes = recurs or not is_heading
+        elif is_heading and not recurs:
+            goes = False
+            before.clear()  # what comes back after another title is a title
+        elif is_heading and not as_it_is and numbers == 1 and words not in said:
+            goes = False
+        else:
+            goes = (recurs and words in before) or (is_said and not is_heading)
+            before.add(words)
+        if goes:
+            dropped.add(id(edge.line))
+    return dropped
+
+
+def _tokens(line: PrintLine) -> list[str]:
+    return _TOKEN.findall(line.text.casefold())
+
+
+def _number(token: str) -> int | None:
+    return int(token[:9]) if token.isdecimal() else _ROMAN.get(token)
+
+
+def _edge_lines(
+    page: Sequence[PrintLine], number: int, height: float, least_step: float
+) -> Iterator[_EdgeLine]:
+    """Yield the lines on the uppermost and on the lowest baseline of a page, so many
+    heights of the type from the next; none of a table, none longer than a title."""
+    upright = [line for line in page if 0 <= line.y <= height]
+    ys = sorted({round(line.y) for line in upright})
+    outermost = {
+        ys[end]: abs(ys[end] - ys[after]) for end, after in ((0, 1), (-1, -2)) if ys[1:]
+    }
+    tabled = {
+        id(line)
+        for start, (stop, _) in _tables(page).items()
+        for line in page[start:stop]
+    }
+    for line in upright:
+        place = round(line.y)
+        is_text = len(line.text) <= TITLE_CHARACTERS and not line.rows
+        is_apart = outermost.get(place, -1) >= least_step * line.size
+        if is_apart and is_text and id(line) not in tabled:
+            yield _EdgeLine(line, number, place, _tokens(line))
