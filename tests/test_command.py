@@ -301,7 +301,9 @@ def test_a_log_file_takes_the_log_and_stderr_keeps_the_answer_alone(tmp_path: Pa
     run = winnow(tmp_path / "kept", "fetch", "http://10.0.0.1/", *settings)
     assert run.returncode == 1
     assert len(run.stderr.splitlines()) == 1
-    assert "10.0.0.1" in log.read_text(encoding="utf-8")
+    written = log.read_text(encoding="utf-8")
+    assert "fetch_and_prune_html failed" in written
+    assert "10.0.0.1" not in written
 
 
 @pytest.mark.parametrize(

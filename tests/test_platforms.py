@@ -108,7 +108,7 @@ def test_ctrl_c_ends_a_server_where_the_event_loop_delivers_no_signals() -> None
 
 def test_a_python_that_is_too_old_is_refused_before_an_environment_is_made(tmp_path: Path) -> None:
     made = tmp_path / "venv"
-    # `false` stands for the Python 3.9 of macOS, which lacks tomllib too.
+    # `false` in place of the Python 3.9 of macOS: neither imports tomllib.
     command = ["make", f"VENV={made}", "PYTHON=false", f"{made}/base"]
     run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert run.returncode != 0
