@@ -66,8 +66,8 @@ async def raptor_query(
     """Ask long documents (reports, books, folders) a question, through a RAPTOR
     tree; cites passages.
 
-    "What is this about?" gives an outline, or a folder's themes. The tree's handle is
-    the source of the next question. For single pages use extract_relevant."""
+    "What is this about?" gives an outline. The tree's handle is the source of the next
+    question. For single pages use extract_relevant."""
     # 1.-7. The tree, and its answer
     order = TreeOrder(chunking, mode, tuple(map(int, walk.split("x"))), max_tokens)
     asked = await ask_tree(

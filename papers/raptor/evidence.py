@@ -6,6 +6,7 @@ Neighbouring leaves that were chosen become one passage with one link. Not for: 
 from bisect import bisect_left
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Final
 
 from papers.raptor.query import ChosenNode
 from papers.raptor.tree import NodeTree
@@ -13,11 +14,13 @@ from pipeline.document.cite import cite
 from pipeline.evidence.assemble import Assembled, fill
 from pipeline.evidence.show import Shown, show_evidence
 from pipeline.raptor.leaves import common_path
-from pipeline.raptor.overview import SUMMARY_CITATIONS
 from pipeline.raptor.tree import Leaf, Source
 from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_tokens
 from readers.page import Document, Evidence, Score, Trust, least_trust
+
+SUMMARY_CITATIONS: Final = 8
+"""Most citations kept under a summary."""
 
 
 def fit_evidence(
