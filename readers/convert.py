@@ -17,6 +17,7 @@ from readers.converted import (
     ALL_PAGES,
     MAX_UNPACKED,
     MOST_HIDDEN,
+    MOSTLY_HIDDEN,
     Converted,
     Span,
     Unreadable,
@@ -48,7 +49,6 @@ PAGELESS: Final = (
     "only PDF files and images have pages that can be requested; "
     "this is the whole document"
 )
-MOSTLY_HIDDEN: Final = "most words are marked as hidden, and shown here"
 _TEXT_HINT: Final = (
     "Look for a version of it as a web page, PDF with text, Word or text file."
 )

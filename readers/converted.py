@@ -30,6 +30,8 @@ if (
 MOST_HIDDEN: Final = 100
 """Words of a file, or of a PDF's page, that may be hidden though they are more than those
 that are shown."""
+MOSTLY_HIDDEN: Final = "most words are marked as hidden, and shown here"
+"""Note of what is shown since more would be hidden."""
 MAX_ITEMS: Final = 20_000
 """Rows, values, entries, style rules or parts of one document that are read; where they
 are content, the rest is reported as unread."""

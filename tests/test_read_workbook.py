@@ -211,6 +211,23 @@ def test_notes_charts_and_raised_digits_are_read() -> None:
     assert "10^6 litres" in page_of(xlsx(rows)).html
 
 
+def test_words_beside_a_page_number_of_a_printed_sheet_are_read() -> None:
+    book = openpyxl.Workbook()
+    sheet = book.worksheets[0]
+    sheet["A1"] = "Fees"
+    sheet.oddHeader.center.text = "Draft, page &P of &N"
+    out = io.BytesIO()
+    book.save(out)
+    assert "Draft, page of" in read(out.getvalue()).text
+
+
+def test_words_beside_the_page_number_of_a_printed_sheet_are_read() -> None:
+    book = openpyxl.Workbook()
+    book.worksheets[0]["A1"] = "Fees"
+    book.worksheets[0].oddHeader.center.text = "Draft, page &P of &N"
+    assert "Draft, page of" in read(saved(book)).text
+
+
 def test_numbers_of_sixteen_digits_stay_distinct_and_have_no_binary_noise() -> None:
     numbers = (9876543210123456, 9876543210123458, 5715.0464000000011)
     said = read(book_of([("Account",), *((number,) for number in numbers)])).text

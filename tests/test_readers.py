@@ -86,6 +86,13 @@ def test_every_format_says_its_words_or_why_not() -> None:
         assert unread or all(word in text for word in document.words), name
 
 
+def test_a_web_page_that_would_be_hidden_for_the_most_part_is_shown_with_a_note() -> None:
+    hidden = "<p style='font-size:0'>The keeper lights the lamp.</p>" * 50
+    document = read(f"<h1>Tide</h1>{hidden}".encode(), name="a.html")
+    assert "lights the lamp" in document.text
+    assert document.page.notes == ("most words are marked as hidden, and shown here",)
+
+
 def test_the_readme_names_every_ending() -> None:
     text = (ROOT / "readers/README.md").read_text(encoding="utf-8")
     endings = {ending for file_format in formats() for ending in file_format.endings}

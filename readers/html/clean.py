@@ -13,7 +13,7 @@ seen. Not for: choosing what matters (`pipeline/prune`), cutting into blocks
 
 import re
 from collections.abc import Mapping
-from typing import Final
+from typing import Final, Literal
 
 from selectolax.lexbor import LexborNode
 
@@ -87,6 +87,9 @@ MAX_FRAMES: Final = 20
 """Frames of a page that hold their own HTML (`srcdoc`) and are read."""
 DRAWN: Final = " · "
 """Between the words of a drawing."""
+Shown = Literal["", "waiting", "all"]
+"""What of a page is read though its styles hide it: what waits for its scripts; all, since most is
+hidden, and of many words."""
 
 
 def clean(html: str) -> Node:
@@ -104,13 +107,10 @@ def clean(html: str) -> Node:
 
 def clean_parsed(
     top: LexborNode, most_nodes: int = MAX_NODES
-) -> tuple[Node, int, bool, int]:
+) -> tuple[Node, int, Shown, int]:
     """Return the cleaned tree below the root element that `guard.parse` returned, the
-    number of hidden words, whether it was read as if scripts had shown what the styles
-    hide, and the number of hidden rows of tables.
-
-    A page of which most is hidden for good, and of many words, is read as if nothing
-    were: no hidden words, True."""
+    number of hidden words, what was read though styles hide it, and the number of hidden
+    rows of tables."""
     styles = StyleJudge(top)  # once for all readings
     sight = Sight(top, styles)
     root, unseen = _Builder(sight, most_nodes).build()
@@ -124,22 +124,22 @@ def clean_parsed(
         return (
             _Builder(Sight(top, styles, show="all"), most_nodes).build()[0],
             0,
-            True,
+            "all",
             0,
         )
     if max(sight.soft_words, sight.covered_words) <= WAITING_WORDS:
-        return root, unseen, False, sight.rows
+        return root, unseen, "", sight.rows
     waits = sight.soft_words > 2 * sum(map(content_words, bodies))
     is_covered = sight.covered_words > shown_words
     if not (waits or is_covered):
-        return root, unseen, False, sight.rows
+        return root, unseen, "", sight.rows
     sight = Sight(
         top,
         styles,
         show="soft" if waits else "",
         uncovered=sight.covered if is_covered else frozenset(),
     )
-    return *_Builder(sight, most_nodes).build(), True, sight.rows
+    return *_Builder(sight, most_nodes).build(), "waiting", sight.rows
 
 
 _LINE_MARKS: Final = {LINE: "\n", CELL: "\t"}

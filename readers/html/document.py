@@ -16,6 +16,7 @@ from urllib.parse import urljoin
 
 from selectolax.lexbor import LexborNode
 
+from readers.converted import MOSTLY_HIDDEN
 from readers.html.addresses import base_of, rebase
 from readers.html.blocks import content_blocks
 from readers.html.clean import MAX_NODES, clean, clean_parsed
@@ -74,8 +75,8 @@ def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
     # grows into units.
     top = parse(page.html)
     metadata = None if top is None else read_metadata(page.html, top)
-    root, unseen, waits, rows = (
-        (Node("html"), 0, False, 0) if top is None else clean_parsed(top, most_nodes)
+    root, unseen, hidden_shown, rows = (
+        (Node("html"), 0, "", 0) if top is None else clean_parsed(top, most_nodes)
     )
     # 2. What its markup states. A date or name that the text alone has may be anyone's.
     base = page.final_url
@@ -89,15 +90,15 @@ def read_document(page: Page, *, most_nodes: int = MAX_NODES) -> Document:
     # 3. Next to nothing to see: what would its scripts have drawn?
     about = _about(page)
     text, blocks = content_blocks(root, about)
-    notes = page.notes
+    notes = (*page.notes, *[MOSTLY_HIDDEN] * (hidden_shown == "all"))
     drawn = _drawn(page.html, blocks[len(about) :])
     if drawn is not None:
         root.children.append(drawn)
         text, blocks = content_blocks(root, about)
-        notes, waits = (*notes, FROM_SCRIPTS), True
+        notes = (*notes, FROM_SCRIPTS)
     if base != page.final_url:
         rebase(root, base)
-    if waits:
+    if hidden_shown or drawn is not None:
         page = replace(page, trust="script")
     if unseen >= LABEL_WORDS:  # fewer are labels that a design moves away
         page = replace(page, hidden=page.hidden + unseen)

@@ -179,7 +179,7 @@ class _SheetPart:
         else:
             for part in re.split("&[LCR]", "&C".join(element.itertext())):
                 text = " ".join(_MARGIN_CODE.sub(" ", part).split())
-                if text and "&P" not in part:
+                if text:
                     self.margins[text] = None
 
     def _cells(self, row: etree._Element) -> list[str]:

@@ -39,8 +39,8 @@ ALIGNED: Final = 0.75
 """Share of a table's cells that are in one column."""
 COLUMN_EDGE: Final = 0.6
 """Heights of the type by which print may begin beside its column's edge."""
-_TOKEN: Final = re.compile(r"\d+|[^\W\d_]+")
-_ROMAN: Final = {roman(number): number for number in range(1, 100)}
+_WORD_OR_NUMBER: Final = re.compile(r"\d+|[^\W\d_]+")
+_ROMAN_NUMBERS: Final = {roman(number): number for number in range(1, 100)}
 _YEAR_HEAD: Final = re.compile(r"(?:19|20)\d\d")
 """A figure that may be the head of a column."""
 _BULLETS: Final = frozenset("•–▪◦‣●■")
@@ -374,10 +374,10 @@ def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> 
 
     At such a height a number alone goes, too, and what is a line elsewhere, such as the
     title of a section. Of what recurs and is not said elsewhere the first stays, often
-    the title; headings that a number alone tells apart (`Chapter 3`) stay. Pages that
+    the title; headings that differ by a number alone (`Chapter 3`) stay. Pages that
     would be left empty stay as they are. Changes `pages`."""
     headings, leading = sizes_of(pages)
-    # A second head or foot, often the page number, stands apart from the text.
+    # A second head or foot, often the page number, has a gap to the text.
     for least_step in (0.0, LEADING * leading):
         edges = [
             edge
@@ -460,11 +460,11 @@ def _dropped(
 
 
 def _tokens(line: PrintLine) -> list[str]:
-    return _TOKEN.findall(line.text.casefold())
+    return _WORD_OR_NUMBER.findall(line.text.casefold())
 
 
 def _number(token: str) -> int | None:
-    return int(token[:9]) if token.isdecimal() else _ROMAN.get(token)
+    return int(token[:9]) if token.isdecimal() else _ROMAN_NUMBERS.get(token)
 
 
 def _edge_lines(

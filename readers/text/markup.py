@@ -33,7 +33,7 @@ from readers.converted import (
 from readers.html.guard import parse
 from readers.sniff import decode
 from readers.text.markdown import markdown_to_body
-from readers.text.plain import plain_to_html
+from readers.text.plain import plain_to_html, without_comments
 
 WITHOUT_STRUCTURE: Final = "damaged: read as plain text, without its structure"
 """Note of a text of which only what is outside its tags was read."""
@@ -73,6 +73,7 @@ def markdown_to_html(text: str, *, sheets: bool = True) -> Converted:
 
 
 _ORG_MARKS: Final = (
+    (re.compile(r"^(?![ \t]*\|)(.*\S.*\n)(?=[ \t]*\|)", re.M), r"\1\n"),
     (re.compile(r"^(\*{1,6}) +", re.M), lambda mark: "#" * len(mark[1]) + " "),
     (
         re.compile(r"^([ \t]*)#\+begin_(?:src|example)[ \t]*([\w-]*).*$", re.M | re.I),
@@ -86,17 +87,27 @@ _ORG_MARKS: Final = (
     ),
     (re.compile(r"\[\[([^][\s]{1,500})\]\[([^][]{1,500})\]\]"), r"[\2](\1)"),
 )
-"""Marks of Org and what Markdown has for them: headings, listings, other keywords, rules
-of tables, links."""
+"""Marks of Org and what Markdown has for them: an empty line above a table, headings,
+listings, other keywords, rules of tables, links."""
+
+
+_ORG_COMMENT: Final = re.compile(r"^[ \t]*#(?: .*)?\n?$")
+_ORG_LISTING: Final = re.compile(
+    r"^[ \t]*#\+(?:(begin)|end)_(?:src|example)\b", re.IGNORECASE
+)
 
 
 def org_to_html(text: str) -> Converted:
-    """Return a text in Org as Markdown's reader makes it; its title is its own."""
+    """Return a text in Org as Markdown's reader makes it, without comments, which no
+    export shows; a note counts them. Its title is its own."""
+    text, notes = without_comments(text, _ORG_COMMENT, _ORG_LISTING)
     title = re.search(r"^#\+title:[ \t]*(\S.*)$", text, re.M | re.I)
     for mark, markdown in _ORG_MARKS:
         text = mark.sub(markdown, text)
     as_html = markdown_to_html(text)
-    return replace(as_html, title=title[1].strip()) if title else as_html
+    return replace(
+        as_html, title=title[1].strip() if title else as_html.title, notes=notes
+    )
 
 
 def _field(names: str, front_matter: str) -> str:

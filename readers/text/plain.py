@@ -36,6 +36,7 @@ _FILLED_LINE: Final = 0.7
 """Share of the longest line from which a line was broken to fit the width; words are
 shorter than the rest."""
 _PUNCTUATION: Final = ".,;:!?'\"()[]“”‘’«»"
+_NAMED_FILES: Final = 5
 _PROSE_LINE_WORDS: Final = 7
 """Words a line from which indented lines are text."""
 
@@ -61,15 +62,39 @@ def plain_to_html(text: str) -> Converted:
     return Converted(whole_page("\n".join(html_blocks)))
 
 
+_TEX_COMMENT: Final = re.compile(r"^[ \t]*%.*\n?|[ \t]+%.*")
+_TEX_LISTING: Final = re.compile(
+    r"^[ \t]*\\(?:(begin)|end)\{(?:verbatim|lstlisting|minted)\*?\}"
+)
+_TEX_FILE: Final = re.compile(
+    r"\\(?:input|include|subfile)\b(?:\s*\{([^{}\n]{1,200})\})?"
+)
+
+
 def tex_to_html(text: str) -> Converted:
     """Return LaTeX as plain text without comments, which no reader of the print sees; a
-    note counts them. Files that it includes count as unread."""
-    text, comments = re.subn(r"^[ \t]*%.*\n?|[ \t]+%.*", "", text, flags=re.MULTILINE)
+    note counts them. Files that it includes count as unread, the first ones by name."""
+    text, notes = without_comments(text, _TEX_COMMENT, _TEX_LISTING)
     page = plain_to_html(text)
-    notes = (f"comments left out: {comments}",) if comments else ()
-    files = len(re.findall(r"\\(?:input|include|subfile)\b", text))
-    unread = f"included files: {files}" if files else ""
-    return replace(page, notes=notes, unread=unread)
+    files = _TEX_FILE.findall(text)
+    names = ", ".join(dict.fromkeys(filter(None, files[:_NAMED_FILES])))
+    unread = f"included files: {len(files)} ({names or 'without names'})"
+    return replace(page, notes=notes, unread=unread if files else "")
+
+
+def without_comments(
+    text: str, comment: re.Pattern[str], listing: re.Pattern[str]
+) -> tuple[str, tuple[str, ...]]:
+    """Return a text without the comments in its lines, and a note that counts them; in
+    listings, whose first line `listing` matches with a group, nothing is one."""
+    lines, comments, is_listing = list[str](), 0, False
+    for line in text.splitlines(keepends=True):
+        if edge := listing.match(line):
+            is_listing = edge[1] is not None
+        kept, found = (line, 0) if edge or is_listing else comment.subn("", line)
+        lines.append(kept)
+        comments += found
+    return "".join(lines), (f"comments left out: {comments}",) * (comments > 0)
 
 
 def source_to_html(text: str, language: str) -> Converted:
