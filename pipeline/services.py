@@ -5,14 +5,18 @@ values, not a settings object."""
 
 from collections import OrderedDict, deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date
 from pathlib import Path
 from typing import Final, Literal, Protocol
 
+import anyio
+
 from cache.store import Stores
 from errors import AddressRefused
 from models.protocols import CrossEncoder, Embedder, Generator, Reranker
+from pipeline.conversion.converter import LIGHT_BYTES
 from pipeline.question.wants import SITE
 from pipeline.reading.extract import Extractor
 from pipeline.reading.relevance import Blend, Reader, Reread
@@ -34,16 +38,20 @@ class DocumentMemory:
 
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Document] = OrderedDict()
+        self._reading_long = anyio.Lock()
 
     async def read(self, page: Page) -> Document:
         """Return `page` cleaned and cut into content units; the work runs off the event
         loop. The `KEPT_DOCUMENTS` read last are kept, by content and final address.
-        Tasks that ask for one at once each read it."""
+        Tasks that ask for one at once each read it. Of pages over `LIGHT_BYTES` one is
+        read at a time, so that short ones find a thread."""
         key = f"{page.content_hash}:{page.final_url}"
         if key in self._kept:
             self._kept.move_to_end(key)
             return _as_asked(self._kept[key], page)
-        document = await in_thread(read_document, page)
+        is_long = len(page.html) > LIGHT_BYTES
+        async with self._reading_long if is_long else nullcontext():
+            document = await in_thread(read_document, page)
         self._kept[key] = document
         while len(self._kept) > KEPT_DOCUMENTS:
             self._kept.popitem(last=False)

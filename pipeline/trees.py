@@ -37,7 +37,7 @@ from pipeline.sources.gather import (
 )
 from pipeline.text.frame import new_delimiter, one_line
 from pipeline.text.tokens import count_tokens
-from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread, time_left
+from pipeline.work import STEP_SHARE, Report, in_thread, time_left
 from readers.page import Document, Failure, Page
 
 WRITE_SHARE: Final = STEP_SHARE / 2
@@ -264,7 +264,9 @@ async def _tree(
         grown_from=before,
         idms=idms,
     )
-    with anyio.move_on_after(LONG_SHARE * time_left()):
+    # Until its share of the whole call ends: a load that was slow takes none of the time
+    # in which the documents are read where the tree is not built.
+    with anyio.move_on_after(time_left() - STEP_SHARE * services.seconds):
         try:
             return await build(embedder=services.embedder), loaded
         except ModelError as error:

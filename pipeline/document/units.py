@@ -385,10 +385,8 @@ def is_aside(block: Block) -> bool:
 
 
 @kept_with_document
-def injected_blocks(document: Document) -> frozenset[int]:
-    """Return the numbers of the blocks that look like prompt injections."""
-    return frozenset(
-        number
-        for number, block in enumerate(document.blocks)
-        if is_injection(block.text)
-    )
+def is_injected(document: Document, number: int) -> bool:
+    """Return whether a block looks like a prompt injection.
+
+    Block by block: of a long document few are asked for."""
+    return is_injection(document.blocks[number].text)

@@ -13,7 +13,7 @@ import numpy as np
 
 from cancellation import check_cancelled
 from pipeline.document.cite import cite, position_of
-from pipeline.document.units import injected_blocks
+from pipeline.document.units import is_injected
 from pipeline.evidence.passages import PassageMaker, UnitRange
 from pipeline.evidence.show import (
     LINK_TOKENS,
@@ -97,7 +97,7 @@ def quotable(
         row
         for row in order
         if values[row] >= ASKED_ABOUT * values[order[0]]
-        or places[row][1].block not in injected_blocks(documents[places[row][0]])
+        or not is_injected(documents[places[row][0]], places[row][1].block)
     ]
 
 

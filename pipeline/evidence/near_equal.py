@@ -30,7 +30,11 @@ def near_equal_files(documents: Sequence[Document]) -> dict[str, list[Page]]:
     ]
     groups = {
         document.page.final_url: sorted(
-            (other.page for other in files if _are_near(document, other)),
+            (
+                other.page
+                for other in files
+                if other is document or _are_near(document, other)
+            ),
             key=attrgetter("fetched_at"),
             reverse=True,
         )

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final, Protocol
 
+from cancellation import check_cancelled
 from models.protocols import Embedder
 from pipeline.document.units import tag_sentences
 from pipeline.evidence.show import headings_to_show
@@ -100,6 +101,7 @@ def pack_sentences(
     ranges: Ranges = []
     start = 0
     while start < len(sentences):
+        check_cancelled()
         least = ends[start] + SHORT_SHARE * leaf_tokens
         inside = not _is_heading(document, sentences[start])
         stop = start + 1
@@ -184,6 +186,7 @@ def make_leaves(
     url = document.page.final_url or document.page.url
     leaves: list[Leaf] = []
     for low, high in ranges:
+        check_cancelled()
         chunk = sentences[low:high]
         start, stop = chunk[0].start, chunk[-1].end
         text, readable = document.text[start:stop], _shown(chunk)

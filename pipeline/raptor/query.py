@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from errors import ModelError, UsageError
 from models.protocols import Embedder
-from pipeline.document.units import injected_blocks, tag_sentences
+from pipeline.document.units import is_injected, tag_sentences
 from pipeline.question.question import Question
 from pipeline.raptor.leaves import leaves_as_document
 from pipeline.raptor.tree import Tree
@@ -205,7 +205,7 @@ def lifted(documents: Sequence[Document], reading: Reading) -> Reading:
     gains = np.array(
         [
             documents[index].blocks[unit.block].main
-            and unit.block not in injected_blocks(documents[index])
+            and not is_injected(documents[index], unit.block)
             for index, unit in reading.places
         ],
         dtype=np.float32,

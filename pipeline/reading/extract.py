@@ -12,10 +12,8 @@ answers (`pipeline/reading/verdict.py`), or filling a budget (`pipeline/evidence
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Final
 
-import anyio
 import numpy as np
 
 from cancellation import check_cancelled
@@ -25,12 +23,12 @@ from pipeline.question.kind import Choice
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats, PageUnits, page_units
 from pipeline.reading.reading import Reading
-from pipeline.reading.relevance import Blend, Reader, Relevance
+from pipeline.reading.relevance import Reader, Relevance
 from pipeline.reading.verdict import absent_literals, judge
 from pipeline.text.cells import number_of
 from pipeline.text.frame import failure_text
 from pipeline.text.words import index_terms
-from pipeline.work import LONG_SHARE, in_thread, time_left, traced
+from pipeline.work import in_thread, time_left, traced
 from readers.page import TITLE_CHARACTERS, Block, Document, Failure, Sentence
 
 _PARTLY_COMPARED: Final = "parts that are less likely to answer, since time ran out."
@@ -60,17 +58,13 @@ async def read_documents(
     whether any of them answers, as `extractor` revises it if one is set.
 
     Documents that are not cut into units within `UNITS_SHARE` of the call's time are
-    named in `Reading.unread`. A model that fails is named in `Reading.failure`; without
-    time for models words alone decide, and the reading is `late`."""
+    named in `Reading.unread`. A model that fails is named in `Reading.failure`; where
+    time ends before a model has seen what it would, the reading is `late`."""
     # 1. Tag: sentences, items, rows, code
     seconds = max(UNITS_SECONDS, UNITS_SHARE * time_left())
     pages, tagged, unread = await in_thread(_units, documents, seconds)
     # 2. Judge every unit
-    judged = partial(read_units, question, documents, pages, tagged)
-    with anyio.move_on_after(LONG_SHARE * time_left()) as step:
-        reading = await judged(reader=reader)
-    if step.cancelled_caught:
-        reading = replace(await judged(reader=Blend(None)), late=True)
+    reading = await read_units(question, documents, pages, tagged, reader=reader)
     reading = replace(reading, unread=unread)
     return (
         reading if extractor is None else await extractor(question, documents, reading)
@@ -168,7 +162,7 @@ def _judged(
             *literals,
             *(one for one in verdict.absent if one not in " ".join(literals)),
         ),
-        late=relevance.long and relevance.late,
+        late=relevance.late,
         failure=relevance.failure,
     )
 
@@ -178,10 +172,9 @@ def _content_first(
 ) -> Floats:
     """Return the scores [units] with those of furniture lowered, rescaled to a maximum
     of 1."""
-    aside = [[is_aside(block) for block in document.blocks] for document in documents]
     low = [
-        asides[unit.block]
-        for asides, units in zip(aside, tagged, strict=True)
+        is_aside(document.blocks[unit.block])
+        for document, units in zip(documents, tagged, strict=True)
         for unit in units
     ]
     lowered = np.where(

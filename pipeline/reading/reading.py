@@ -41,8 +41,8 @@ class Reading:
     """Addresses of documents that there was no time to read whole; `tagged` has what was
     read of them."""
     late: bool = False
-    """Whether time ended before a long text was compared with the question as far as
-    others are."""
+    """Whether time ended before models had compared as much with the question as they
+    otherwise do."""
     failure: str = ""
     """What a model that failed said; the scores are made without it."""
     question: Question = NOTHING

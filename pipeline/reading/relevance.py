@@ -48,7 +48,7 @@ from pipeline.text.words import (
     count_letters,
     guess_language,
 )
-from pipeline.work import STEP_SHARE, in_thread, time_left
+from pipeline.work import LONG_SHARE, STEP_SHARE, in_thread, time_left
 from readers.page import ScoreMaker
 
 SIZES: Final = (0, 40, 80, 160)
@@ -547,12 +547,11 @@ class Reread:
         names = relevance.index.names(question).values()
         if not (relevance.foreign or all(name.any(axis=1).all() for name in names)):
             return relevance
-        relevance_of_more = await self._read(question, pages, EMBED_TOKENS)
-        return (
-            replace(relevance, late=True)
-            if relevance_of_more.late
-            else relevance_of_more
-        )
+        with anyio.move_on_after(LONG_SHARE * time_left()):
+            relevance_of_more = await self._read(question, pages, EMBED_TOKENS)
+            if not relevance_of_more.late:
+                return relevance_of_more
+        return replace(relevance, late=True)
 
     async def _read(
         self, question: Question, pages: Sequence[PageUnits], of_long: int

@@ -20,7 +20,7 @@ import numpy as np
 
 from errors import ModelError
 from models.protocols import Embedder, Reranker
-from pipeline.document.units import injected_blocks, tag_sentences
+from pipeline.document.units import is_injected, tag_sentences
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import BM25, RRF_K, Floats, cut_windows
 from pipeline.reading.relevance import SIZES, score_texts
@@ -232,9 +232,8 @@ def cut_passages(document: Document) -> list[UnitRun]:
     ]
     units = [unit for unit in prose if blocks[unit.block].main] or prose or [*tagged]
     # Between two that do not follow each other was a heading, or furniture.
-    injected = injected_blocks(document)
     kinds = [
-        (unit.number - index, unit.block in injected)
+        (unit.number - index, is_injected(document, unit.block))
         for index, unit in enumerate(units)
     ]
     starts = [

@@ -9,7 +9,7 @@ fetching as such (`pipeline/fetch`)."""
 import logging
 import sys
 from collections.abc import Callable, Container, Iterable, Sequence
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import islice
@@ -28,10 +28,12 @@ from errors import (
     SourceUnreadable,
     UsageError,
 )
+from pipeline.conversion.converter import LIGHT_BYTES
 from pipeline.evidence.show import FIRST, Sheet
 from pipeline.fetch.files import (
     CONVERTED,
     IMAGES,
+    allowed_path,
     ending_of,
     may_open,
     path_of_url,
@@ -237,7 +239,7 @@ async def open_all(
 
     with anyio.move_on_after(seconds):
         async with anyio.create_task_group() as group:
-            for name in names:
+            for name in await in_thread(_long_last, names, services.roots):
                 group.start_soon(load, name)
     documents = {
         name: result for name, result in results.items() if isinstance(result, Document)
@@ -354,6 +356,23 @@ async def open_source(
     page = await services.fetcher.fetch(name, outside=outside)
     await in_thread(keep_page, services.stores.pages, page)
     return await services.documents.read(page)
+
+
+def _long_last(names: Sequence[str], roots: Sequence[Path]) -> list[str]:
+    """Return names of sources, files of long texts last: these cost seconds, and so
+    cost themselves alone. What is wrong with a name its reading says."""
+
+    def is_long(source: str) -> bool:
+        name = split_span(source)[0]
+        if not _is_local(name) or ending_of(name) in CONVERTED:
+            return False
+        with suppress(SourceError, OSError, ValueError):
+            is_url = name.lower().startswith("file:")
+            path = path_of_url(name) if is_url else Path(name)
+            return allowed_path(path, roots=roots).stat().st_size > LIGHT_BYTES
+        return False
+
+    return sorted(names, key=is_long)
 
 
 def _is_local(name: str) -> bool:
