@@ -313,21 +313,27 @@ async def _changing(world: World) -> str:
 
 
 async def _too_long(world: World) -> str:
-    """A page of up to 9.6 MB in 160,000 blocks, or in lines that are none."""
-    number, rng = next(world.numbers), world.rng
+    """One page, or three, of up to 9.6 MB in 160,000 blocks, or in lines that are none."""
+    paths = [
+        _write_long(world, next(world.numbers))
+        for _ in range(world.rng.choice((1, 1, 3)))
+    ]
+    sources = [str(path) for path in (*paths, world.good())]
+    try:
+        return await world.asked(sources=world.rng.sample(sources, len(sources)))
+    finally:
+        for path in paths:
+            path.unlink()
+
+
+def _write_long(world: World, number: int) -> Path:
+    rng = world.rng
     path = world.folder / f"tickets{number}.{rng.choice(('html', 'txt'))}"
     form = rng.choice(("<p>{}</p>", "<li>{}", "<tr><td>{}", "{}"))
     rows = (f"Ticket {n} of {number} costs {n % 40} crowns here." for n in range(10**6))
-    text = "\n".join(
-        form.format(next(rows)) for _ in range(rng.choice((40_000, 160_000)))
-    )
-    path.write_text(text)
-    try:
-        return await world.asked(
-            sources=world.rng.sample([str(world.good()), str(path)], 2)
-        )
-    finally:
-        path.unlink()
+    count = rng.choice((40_000, 160_000))
+    path.write_text("\n".join(form.format(next(rows)) for _ in range(count)))
+    return path
 
 
 def _drip(piece: bytes, head: bytes = b"") -> Stream:

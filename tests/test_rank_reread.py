@@ -14,8 +14,10 @@ from models.protocols import TextKind, Vectors, Window, WindowReading
 from pipeline.cached_models import CachedCrossEncoder
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import PageUnits
+from pipeline.reading.extract import left_unread, read_documents
 from pipeline.reading.relevance import WINDOWS, WINDOWS_OF_PAGES, Blend, Relevance, Reread
 from pipeline.work import Call
+from tests.support.pages import document
 from tests.support.waiting import soon
 
 FILLER = [
@@ -211,3 +213,14 @@ async def test_a_long_text_is_scored_the_same_wherever_time_ends_and_it_is_said(
     assert early.late
     assert late.late
     assert np.array_equal(early.values, late.values)
+
+
+@pytest.mark.anyio
+async def test_what_models_had_no_time_for_is_said_of_several_pages_too() -> None:
+    pages = [document(f"<p>{line}</p>", f"https://a.example/{line[:12]}") for line in FILLER[:2]]
+    with Call(soon(1), light=True).running():
+        reading = await read_documents(
+            Question("Which walks are there?"), pages, reader=Blend(Stopping(-1))
+        )
+    unread = left_unread(reading, pages)
+    assert [one.source for one in unread if one.late] == [one.page.final_url for one in pages]
