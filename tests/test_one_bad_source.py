@@ -81,7 +81,7 @@ async def test_a_short_file_is_read_before_the_long_ones_that_are_named_first(
     files[-1].write_text(GOOD)
     said: list[str] = []
 
-    async def keep(_done: float, _total: float | None, message: str | None) -> None:
+    async def keep(progress: float, total: float | None, message: str | None) -> None:
         said.append(message or "")
 
     cache = str(tmp_path.parent / f"{tmp_path.name}-cache")
