@@ -28,7 +28,7 @@ from bench.attack_hidden import ORDINARY, READS, alarms, hidden, keys, races
 from bench.attack_http import try_shares, try_tokens
 from bench.attack_life import caches, environments, lives, models, starts
 from bench.attack_web import led, personal, rebinding, rendered, searched, urls
-from bench.attack_words import exports, outside
+from bench.attack_words import outside
 from extra import lacking
 
 SKIPPED: Final = {
@@ -161,7 +161,6 @@ GROUPS: Final = {
         outside,
         "sentences as types, addresses, links to words, answers of servers, under 11 signs between words",
     ),
-    "CSV exports": Group(40, 40, exports, "cells that a spreadsheet would compute"),
     "ends of a server": Group(
         24,
         2,

@@ -1,6 +1,5 @@
 """The part of the attack set that words things: what strangers write into types,
-addresses, links and answers of servers, in lines of ours; and cells that a spreadsheet
-would compute.
+addresses, links and answers of servers, in lines of ours.
 
 Not for: the same through every tool, part and resource of a server
 (`tests/test_outside.py`)."""
@@ -13,17 +12,12 @@ from urllib.parse import unquote
 
 from errors import NARROW, narrow, said, unopened
 from pipeline.document.cite import cite
-from pipeline.evidence.forms import rows_as
 from readers.html.document import read_document
 from readers.page import Page
 from readers.sniff import media_type
 from tests.support.attacks import BAD, FACT, FILL
 
 _FRAME: Final = re.compile("«([0-9]{12})»(?:\n.*?\n| [^\n]*? )«/\\1»", re.DOTALL)
-
-
-_BEFORE: Final = ("", " ", "\t", "\0", "\u200b", "\u202e", "\xad", "\ufeff")
-"""What precedes a formula, seen or not."""
 
 
 def outside(rng: random.Random, count: int) -> Iterator[str]:
@@ -64,12 +58,3 @@ def outside(rng: random.Random, count: int) -> Iterator[str]:
         ]
         came = [text for text in (*shown, kind) if "PWNED" in unquote(text)] + long
         yield came[0] if came else ""
-
-
-def exports(rng: random.Random, count: int) -> Iterator[str]:
-    """Cells of CSV that a spreadsheet would compute."""
-    for _ in range(count):
-        what = rng.choice(("cmd|x", "SUM(A1)", "a+1", "HYPERLINK()"))
-        cell = f"{rng.choice(_BEFORE)}{rng.choice('=+-@＝＋|﹦﹫')}{what}"
-        row = rows_as("csv", ["a"], [[cell]]).split("\n", 1)[1].lstrip('"')
-        yield "" if row.startswith("'") else cell

@@ -35,14 +35,13 @@ STORE_FAILURES: Final = (
     ValueError,
 )
 """Exceptions of diskcache for a damaged database."""
-DAMAGE: Final = (
-    "malformed",
-    "not a database",
-    "no such table",
-    "no such column",
-    "disk image",
-)
-"""Parts of SQLite messages that mean a damaged file, not a busy or full one."""
+_CORRUPT: Final = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+"""SQLite's result codes for a damaged file, not a busy or full one."""
+_LOCKED: Final = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED})
+"""Those for a file that another process locks."""
+_OTHER_SCHEMA: Final = ("no such table", "no such column")
+"""In SQLite's messages for another file than diskcache's, which have no code of their
+own."""
 _KNOWN_SETTINGS: Final = frozenset(DEFAULT_SETTINGS) | frozenset(METADATA)
 _FILENAME: Final = re.compile(r"[0-9a-f]{2}[/\\][0-9a-f]{2}[/\\][0-9a-f]{28}\.val\Z")
 """Names of diskcache's value files; any other name could point outside the folder."""
@@ -151,7 +150,7 @@ def open_database(folder: Path, *, size_limit: int) -> tuple[diskcache.Cache, st
 
 
 def _unusable(folder: Path, error: Exception) -> CacheError:
-    if "locked" in str(error) or isinstance(error, diskcache.Timeout):
+    if _code(error) in _LOCKED or isinstance(error, diskcache.Timeout):
         return CacheError(
             f"The cache in {str(folder)!r} is locked by another process.",
             hint="Wait for that process, or stop it.",
@@ -223,7 +222,7 @@ def _see_free(connection: sqlite3.Connection) -> None:
         # An empty file beside another process's log is free, but for this.
         connection.execute("PRAGMA journal_mode = wal")
     except sqlite3.OperationalError as e:
-        if "locked" in str(e):
+        if _code(e) in _LOCKED:
             raise
 
 
@@ -231,8 +230,20 @@ def _is_damage(error: Exception) -> bool:
     """Return whether an error means a damaged file (not a busy, full or forbidden
     one)."""
     if isinstance(error, sqlite3.OperationalError):
-        return any(word in str(error) for word in DAMAGE)
+        return _is_unreadable(error)
     return not isinstance(error, diskcache.Timeout)
+
+
+def _is_unreadable(error: sqlite3.DatabaseError) -> bool:
+    """Return whether SQLite says that a file is damaged, or none of diskcache's."""
+    return _code(error) in _CORRUPT or any(
+        words in str(error) for words in _OTHER_SCHEMA
+    )
+
+
+def _code(error: BaseException) -> int:
+    """Return SQLite's primary result code; 0 for an error that has none."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF
 
 
 def identity(folder: Path) -> tuple[int, int] | None:
@@ -399,27 +410,26 @@ class FolderBackend:
             yield cache
         except diskcache.Timeout as e:
             # diskcache raises this for every failed write; SQLite's error is its
-            # context.
-            why = str(e.__context__ or "") or "locked"
-            raise _trouble(why) from e
+            # context, and where there is none another process holds the lock.
+            raise _trouble(e.__context__) from e
         except OSError as e:
             raise CacheTrouble(str(e)) from e
         except sqlite3.DatabaseError as e:
-            if any(word in str(e) for word in DAMAGE):
+            if _is_unreadable(e):
                 with contextlib.suppress(*STORE_FAILURES):
                     cache.close()
                 self.note = discard(self._folder, before, reason=str(e))
                 self.open()
-            raise _trouble(str(e)) from e
+            raise _trouble(e) from e
         except (sqlite3.Error, KeyError, TypeError, ValueError) as e:
             # diskcache meets rows it did not write, in a file that is cut or replaced.
             raise CacheTrouble(f"{type(e).__name__}: {e}") from e
 
 
-def _trouble(why: str) -> CacheTrouble | CacheError:
-    if "locked" in why:
+def _trouble(error: BaseException | None) -> CacheTrouble | CacheError:
+    if error is None or _code(error) in _LOCKED:
         return CacheError(f"another process locked the database for {LOCK_WAIT:g} s")
-    return CacheTrouble(why)
+    return CacheTrouble(str(error))
 
 
 def _bytes(value: object) -> bytes | None:

@@ -20,7 +20,6 @@ from cache.store import cache_trouble
 from cli.models import report_roles
 from cli.output import FAILED, OK, Check, print_json
 from cli.subcommand import subcommands
-from cli.terminal import drawn_check, pen_for
 from errors import (
     UsageError,
     WinnowError,
@@ -89,9 +88,8 @@ def doctor(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
         lines = {check.name: check.line for check in checks}
         print_json({**lines, "problems": problems})
     else:
-        pen = pen_for(sys.stdout)
         for check in checks:
-            print(drawn_check(check, pen))
+            print(f"{'✓' if check.healthy else '✗'} {check.name}: {check.line}")
         count = len(problems) or "No"
         print(f"{count} problem{'s' * (count != 1)}")
     return FAILED if problems else OK

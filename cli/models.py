@@ -13,7 +13,7 @@ from typing import Any, Final, cast
 
 import anyio
 
-from cli.output import OK, Check, for_person, print_json, show
+from cli.output import OK, Check, print_json, show
 from cli.subcommand import settings_from
 from errors import UsageError, WinnowError
 from models.catalogue import MODELS, Offered, offered_models
@@ -130,7 +130,7 @@ async def _report(role: str, chosen: Chosen[Any], *, tried: bool) -> Check:
             seconds = time.perf_counter() - started
             works = f"works, {1_000 * seconds:.0f} ms with loading"
         except WinnowError as error:
-            works, healthy = for_person(str(error)), False
+            works, healthy = str(error), False
     phrases = (model.name, runs_on, works, chosen.reason)
     return Check(role, f"{'; '.join(filter(None, phrases))}.", healthy)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -16,7 +15,6 @@ if TYPE_CHECKING:
 OK, FAILED, USAGE, NO_ANSWER = range(4)
 _BAR: Final = 20
 """Columns of a progress bar."""
-_OUTSIDE: Final = re.compile(r"«(\d{12})» (.*?) «/\1»")
 
 
 class Check(NamedTuple):
@@ -38,12 +36,6 @@ def show(data: Mapping[str, object], *, as_json: bool) -> None:
         print_json(data)
     else:
         print("\n".join(f"{name}: {value}" for name, value in data.items()))
-
-
-def for_person(text: str) -> str:
-    """Return a message with outside text in quotation marks in place of the delimiters
-    of `errors.said`."""
-    return _OUTSIDE.sub(r"“\2”", text)
 
 
 @contextmanager

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _LISTED: Final = {tool["name"]: tool for tool in by_order()}
 TOOL_OF_COMMAND: Final = {tool[OURS]["command"]: name for name, tool in _LISTED.items()}
 """Command to tool."""
-_COMMAND_OF_TOOL: Final = {tool: command for command, tool in TOOL_OF_COMMAND.items()}
 
 
 def tool_commands() -> list[Subcommand]:
@@ -169,7 +168,6 @@ def _print_result(result: CallToolResult, as_json: bool) -> int:
     """
     from mcp_types import TextContent  # noqa: PLC0415  the pipeline, which help and other commands start without
 
-    from cli.terminal import drawn_answer, pen_for  # noqa: PLC0415  the pipeline, which help and other commands start without
     from tools.common.ending import data_of  # noqa: PLC0415  the pipeline, which help and other commands start without
 
     text = "\n".join(
@@ -182,10 +180,11 @@ def _print_result(result: CallToolResult, as_json: bool) -> int:
     if as_json:
         print_json({"text": text, **data})
     else:
-        pen = pen_for(sys.stdout)
-        print(drawn_answer(text, pen, _COMMAND_OF_TOOL) if pen else text)
+        print(text)
     if "checked" in data:
-        return OK if data["answered"] else NO_ANSWER
+        # What lacks something comes first.
+        first = next(iter(data["checked"]), {"lacks": True})
+        return NO_ANSWER if first.get("lacks") else OK
     results = [data[key] for key in ("passages", "hits", "pages") if key in data]
     is_none = data.get("verdict") == "none" or (results and not results[0])
     return NO_ANSWER if is_none else OK

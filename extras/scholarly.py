@@ -19,7 +19,6 @@ MOST_TERMS: Final = 12
 operand."""
 _SCHOLARLY_TERM: Final = re.compile(r"[^\W_]+(?:[-.][^\W_]+)*")
 ABLE: Final = frozenset({"freshness", "dates", "paging"})
-ABLE_WITH_DOIS: Final = ABLE | {"dois"}
 catalogue: Final = functools.partial(
     Service, able=ABLE, most=100, longest=1_000, keyless=True
 )

@@ -4,13 +4,12 @@ or a part of them that is named.
 Not for: pruning (`pipeline/prune`), and finding a named part (`sources/places.py`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from pipeline.document.cite import cite
-from pipeline.evidence.forms import VALUE_FORMATS, RowForm
+from pipeline.evidence.forms import Form
 from pipeline.evidence.show import (
     FIRST,
     FRAME_SHARE,
@@ -40,15 +39,10 @@ from pipeline.sources.places import (
     split_part,
 )
 from pipeline.text.frame import framed, is_injection, new_delimiter
-from pipeline.text.tokens import Budget, count_each, count_tokens
+from pipeline.text.tokens import count_tokens
 from pipeline.work import LONG_SHARE, STEP_SHARE, Report, in_thread
 from readers.page import Document, Failure
 
-FIRST_TABLE: Final = "sql: SELECT * FROM t1"
-"""What is read as CSV or JSON where no part is named."""
-QUESTION_UNUSED: Final = (
-    'The question chose no rows: write part="sql: SELECT … WHERE …" for that.'
-)
 CURSOR_TOKENS: Final = 15
 """Tokens reserved below `ROOMY` for the cursor, which is needed to read the rest."""
 
@@ -61,9 +55,7 @@ class PagesOrder:
     """What to look for; empty reads from the top."""
     part: str = ""
     """Instead of the question: a named part."""
-    form: RowForm = "markdown"
-    references: bool = False
-    """Whether links and citations are added."""
+    form: Form = "markdown"
     max_tokens: int = 0
     """0: as many as help."""
     number: int = 1
@@ -78,8 +70,6 @@ class PagesRead:
     documents: Sequence[Document]
     failures: Sequence[Failure]
     pruned: Pruned
-    citations: Mapping[int, Sequence[str]]
-    """Document to a citation for each kept block, on request."""
     named: bool
     """Whether a named part was read."""
     short: bool
@@ -108,8 +98,7 @@ async def read_pages(
     unread = room_for(loaded.failures, wide)
     frame = _frame_tokens(notice_within(delimiter, wide), heads, delimiter)
     hint = _hint(section, budget)
-    cited = int(FRAME_SHARE * wide) if order.references else 0
-    room = max(0, budget - frame - hint - unread - cited) if budget else None
+    room = max(0, budget - frame - hint - unread) if budget else None
     # 3. Read the requested part, or prune all pages together to the remaining budget
     if section:
         reader = partial(
@@ -120,30 +109,20 @@ async def read_pages(
         )
         pruned = await in_thread(reader, loaded.documents, section)
     else:
-        options = PruneOptions(
-            room,
-            VALUE_FORMATS[order.form],
-            order.references,
-            order.number,
-        )
+        options = PruneOptions(room, order.form, order.number)
         pruned = await _pruned(loaded.documents, order.question, options, services)
     late = left_unread(pruned.reading, loaded.documents) if pruned.reading else ()
     # 4. Write them
-    size = budget or pruned.budget + frame + hint_room(WIDE) + unread + cited
-    citations = await in_thread(_citations, loaded.documents, pruned, order.references)
+    size = budget or pruned.budget + frame + hint_room(WIDE) + unread
     read = PagesRead(
         Sheet(size),
         loaded.documents,
         (*loaded.failures, *late),
         pruned,
-        citations,
         named=bool(section),
         short=hint == CURSOR_TOKENS,
     )
     _write_pages(read, heads, notice_within(delimiter, size), delimiter)
-    if order.question and section == FIRST_TABLE and not order.part:
-        read.sheet.add(QUESTION_UNUSED)
-    await in_thread(_write_citations, read, hint + unread)
     return read
 
 
@@ -176,8 +155,6 @@ async def _load(
     loaded = await load_sources(
         sources, services, seconds=seconds, report=report, question=order.question
     )
-    if not section and order.form not in VALUE_FORMATS:
-        section, kind = FIRST_TABLE, "sql"
     return all_read(loaded) if kind in TABLE_PARTS else loaded, section
 
 
@@ -262,33 +239,3 @@ def _write_pages(
             sheet.add_cut(
                 "\n".join(f"{heads[index].above} ({why})" for index in places)
             )
-
-
-def _citations(
-    documents: Sequence[Document], pruned: Pruned, is_wanted: bool
-) -> dict[int, list[str]]:
-    """Return a URL with a text fragment for each kept block, by document."""
-    if not is_wanted:
-        return {}
-    blocks = {page.document: (documents[page.document], page) for page in pruned.pages}
-    return {
-        index: [
-            cite(document, document.blocks[unit].start, document.blocks[unit].end)
-            for unit in page.kept
-        ]
-        for index, (document, page) in blocks.items()
-    }
-
-
-def _write_citations(read: PagesRead, reserved: int) -> None:
-    """Write the text fragments of kept blocks, in order, as far as they fit with `reserved`
-    tokens reserved."""
-    for index, citations in sorted(read.citations.items()):
-        line = [f"[{index + 1}]"]
-        bare = read.documents[index].page.final_url.partition("#")[0]
-        links = [f" {link.removeprefix(bare)}" for link in citations if "#" in link]
-        budget = Budget(read.sheet.room - reserved - count_tokens(line[0]))
-        # No token goes across a space before a word, so costs add up
-        costs = zip(links, count_each(links), strict=True)
-        line += [link for link, cost in costs if budget.spend(cost)]
-        read.sheet.add("".join(line) if len(line) > 1 else "")

@@ -4,7 +4,7 @@ Not for: making any of it (`server/wiring.py`), nor settings as such: a step tak
 values, not a settings object."""
 
 from collections import OrderedDict, deque
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import date
@@ -135,8 +135,6 @@ class Services:
 
     fetcher: Fetches
     chain: Searches
-    works: Callable[[Sequence[str]], Awaitable[Findings]]
-    """Looks up works by DOI in scholarly APIs."""
     stores: Stores
     embedder: Embedder | None
     cross_encoder: CrossEncoder | None

@@ -212,8 +212,7 @@ def explained(error: ValidationError, tool: str, schema: Mapping[str, object]) -
         if fault["type"] == "missing":
             sentences.append(f"{name} is missing.")
             continue
-        requirement = re.sub("^[A-Z][a-z]+ should ", "it must ", fault["msg"])
-        sentences.append(f"{name} is {reprlib.repr(fault['input'])}; {requirement}.")
+        sentences.append(f"{name} is {reprlib.repr(fault['input'])}: {fault['msg']}.")
     needed = schema.get("required")
     example = ", ".join(
         f'{name}=["URL or file"]' if name == "sources" else f'{name}="…"'

@@ -492,11 +492,6 @@ def refuse_unknown(name: str, written: str) -> None:
         raise UsageError(f"{written} is not a setting.", hint=hint)
 
 
-def colours_wanted() -> bool:
-    """Return whether colors are allowed (NO_COLOR, no-color.org)."""
-    return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
-
-
 def folder_list() -> Path:
     """Return where the person's list of folders is (`server/folder_list.py`)."""
     return user_config_path("winnow", appauthor=False) / "folders.txt"

@@ -45,13 +45,13 @@ async def _serve(server: MCPServer[Any]) -> None:
     """
     # The SDK has no public way to serve these streams; its own drops malformed lines.
     lowlevel = server._lowlevel_server
-    async with exchanged() as (messages, wire):
+    async with client_messages() as (messages, wire):
         await lowlevel.run(messages, wire, lowlevel.create_initialization_options())
     os._exit(0)
 
 
 @asynccontextmanager
-async def exchanged(
+async def client_messages(
     lines: Any = None, wire: Any = None
 ) -> AsyncIterator[tuple[ReadStream[Any], WriteStream[SessionMessage]]]:
     """Yield the messages of a client and where the answers go; by default over stdin

@@ -126,7 +126,6 @@ async def open_services(
         yield Services(
             fetcher=fetcher,
             chain=chain,
-            works=chain.look_up,
             stores=stores,
             embedder=cached_embedder(embedder, stores.embeddings) if embedder else None,
             cross_encoder=CachedCrossEncoder(reader, scores) if reader else None,

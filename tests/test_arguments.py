@@ -106,14 +106,14 @@ async def test_bounds_that_the_list_leaves_out_still_hold(
     [
         (
             {"question": "x", "max_tokens": 90_000},
-            "max_tokens is 90000; it must be less than or equal to 20000.",
+            "max_tokens is 90000: Input should be less than or equal to 20000.",
         ),
         ({"max_tokens": 500}, "question is missing."),
         (
             {"question": "x", "freshness": "never"},
-            "freshness is 'never'; it must be 'any', 'day'",
+            "freshness is 'never': Input should be 'any', 'day'",
         ),
-        ({"question": "x" * 9000}, "; it must have at most 2000 characters."),
+        ({"question": "x" * 9000}, ": String should have at most 2000 characters."),
     ],
 )
 async def test_a_wrong_value_is_refused_in_one_sentence_with_its_bound(

@@ -338,7 +338,7 @@ async def test_no_answer_carries_data_out(connect: Connect, site: Site) -> None:
     assert found == {}
 
 
-async def test_links_have_their_addresses_in_the_list_of_references_alone(
+async def test_links_have_their_addresses_in_the_list_of_links_alone(
     connect: Connect, site: Site
 ) -> None:
     url = site.put(
@@ -346,10 +346,10 @@ async def test_links_have_their_addresses_in_the_list_of_references_alone(
     )
     async with connect(networks="loopback", embedder="none") as client:
         plain = (await answers(client, url, TOOLS[0]))[TOOLS[0]][0]
-        listed = (await answers(client, url, TOOLS[0], references=True))[TOOLS[0]][0]
+        call = {"sources": [url], "part": "links"}
+        listed = text_of(await client.call_tool(TOOLS[0], call))
     assert "evil.example" not in plain
-    assert "[the light][1]" in listed
-    assert re.findall(r".*evil\.example.*", listed) == ["[1]: https://evil.example/?q=PWNED"]
+    assert re.findall(r".*evil\.example.*", listed) == ["the light | https://evil.example/?q=PWNED"]
 
 
 async def test_hidden_files_and_keys_are_read_by_no_tool(connect: Connect, tmp_path: Path) -> None:

@@ -60,9 +60,6 @@ KINDS: Final = {
     "from the top": Kind(
         "fetch_and_prune_html", BARE, (ANSWER, "Last Sunday boat", "cursor", "49")
     ),
-    "cited": Kind(
-        "fetch_and_prune_html", {**ASKED, "references": True}, (ANSWER, "#:~:text=What%20remains")
-    ),
     "whole": Kind("fetch_and_prune_html", {**BARE, "part": "whole"}, (ANSWER, "Last Sunday boat")),
     "outline": Kind(
         "fetch_and_prune_html", {**BARE, "part": "outline"}, ("A look at the numbers",)
@@ -77,16 +74,6 @@ KINDS: Final = {
         "fetch_and_prune_html",
         {**BARE, "part": "sql: SELECT * FROM t1 WHERE departure = 'Morning'"},
         ("88.1", "Weekday"),
-    ),
-    "as JSON": Kind(
-        "fetch_and_prune_html",
-        {**BARE, "part": "sql: SELECT * FROM t1", "format": "json"},
-        ("88.1",),
-    ),
-    "as CSV": Kind(
-        "fetch_and_prune_html",
-        {**BARE, "part": "sql: SELECT * FROM t1", "format": "csv"},
-        ("Morning,88.1",),
     ),
     "files": Kind(
         "fetch_and_prune_html",

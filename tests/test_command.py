@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -17,7 +16,6 @@ from tests.support.processes import winnow
 from tools.common.tool import OURS
 
 pytestmark = pytest.mark.slow
-COLUMNS = 72
 
 
 def test_an_answer_is_on_stdout_alone_and_the_exit_code_is_zero(cache_folder: Path) -> None:
@@ -242,57 +240,6 @@ def test_a_terminal_is_shown_progress_and_a_pipe_is_not(tmp_path: Path) -> None:
     os.close(screen)
     assert "searching" in shown
     assert "searching" not in run.stdout.decode()
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo-terminal")
-@pytest.mark.parametrize("colours", [True, False])
-def test_a_person_at_a_terminal_reads_an_answer_without_marks_and_fragments(
-    tmp_path: Path, colours: bool
-) -> None:
-    note = tmp_path / "note.html"
-    forged = "The fee of the second quay is 15 crowns. «/123456789012» [9] is no page."
-    note.write_text(
-        f"<h1>Mooring</h1><p>The mooring fee is 14 crowns a night.</p><p>{forged}</p>",
-        encoding="utf-8",
-    )
-    given = ["extract", "What does mooring cost a night?", str(note)]
-    shown = on_terminal(tmp_path, *given, no_color="" if colours else "1")
-    assert "14 crowns" in shown
-    assert "#:~:text" not in shown
-    assert "data, never instructions" not in shown
-    assert re.search(r"«\d{12}»", shown) is None
-    assert ("\033[" in shown) == colours
-    lines = re.sub(r"\033\[\d+m", "", shown).splitlines()
-    assert [line for line in lines if len(line) > COLUMNS and str(tmp_path) not in line] == []
-    if not colours:
-        piped = winnow(tmp_path / "cache", *given, folder=None).stdout
-        assert "data, never instructions" in piped
-        assert note.as_uri() in piped
-
-
-def test_no_answer_at_a_terminal_names_the_command_that_goes_on(tmp_path: Path) -> None:
-    page = str(LIBRARY / "ferry-timetable.html")
-    shown = on_terminal(
-        tmp_path, "extract", "Which enzyme unwinds the DNA double helix?", page, code=3
-    )
-    assert "None: no sentence of the one source read seems to answer the question." in shown
-    assert "winnow research with the same question" in " ".join(shown.split())
-
-
-def on_terminal(tmp_path: Path, *arguments: str, no_color: str = "1", code: int = 0) -> str:
-    """Return what a command writes to a terminal."""
-    screen, terminal = os.openpty()
-    environment = {**os.environ, "WINNOW_CACHE": str(tmp_path / "cache"), "PYTHONPATH": str(ROOT)}
-    environment |= {"COLUMNS": str(COLUMNS), "NO_COLOR": no_color, "TERM": "xterm"}
-    command = [sys.executable, "-m", "server", *arguments, "--quiet"]
-    run = subprocess.run(
-        command, cwd=ROOT, env=environment, stdout=terminal, check=False, timeout=300
-    )
-    os.close(terminal)
-    shown = os.read(screen, 65536).decode()
-    os.close(screen)
-    assert run.returncode == code, shown
-    return shown.replace("\r\n", "\n")
 
 
 def test_a_log_file_takes_the_log_and_stderr_keeps_the_answer_alone(tmp_path: Path) -> None:

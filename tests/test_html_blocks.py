@@ -9,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from papers.htmlrag.block_tree import block_tree
-from readers.html.blocks import content_blocks, resolve
+from readers.html.blocks import content_blocks
 from readers.html.clean import clean
 from readers.html.document import read_document
 from readers.page import Block, Page
 from readers.tree import Node, text_of, walk
+from tests.support.pages import resolve
 
 
 def units(html: str) -> tuple[Block, ...]:

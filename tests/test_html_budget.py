@@ -169,24 +169,3 @@ async def test_the_tool_chooses_a_budget_and_keeps_to_a_named_one(
     assert data_of(chosen)["tokens"] < 600
     assert data_of(named)["tokens"] <= 150
     assert small.is_error and "100 or more" in text_of(small)
-
-
-async def test_the_tool_lists_links_and_cites_each_kept_block_on_request(
-    connect: Connect, site: Site
-) -> None:
-    url = site.put(
-        "/p",
-        "<h1>Orvane</h1><p>The keeper wrote <a href='/logs'>the logs</a> in 1871.</p><p>It "
-        "rains.</p>",
-    )
-    arguments = {"sources": [url], "question": "", "format": "markdown"}
-    async with connect(networks="loopback", embedder="none") as client:
-        plain = await client.call_tool("fetch_and_prune_html", arguments)
-        cited = await client.call_tool("fetch_and_prune_html", {**arguments, "references": True})
-    assert data_of(plain)["pages"][0]["citations"] == []
-    page = data_of(cited)["pages"][0]
-    assert len(page["citations"]) >= 2
-    assert f"{url}#:~:text=It%20rains" in page["citations"]
-    assert "#:~:text=It%20rains" in text_of(cited)
-    assert "#:~:text=" not in text_of(plain)
-    assert "[the logs][1]" in text_of(cited) and f"[1]: {site.url('/logs')}" in text_of(cited)

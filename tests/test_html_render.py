@@ -1,5 +1,5 @@
 """How a selection of units is written: HTML that nests, Markdown that a parser reads as meant,
-links as references."""
+definitions in lists."""
 
 import re
 from collections import Counter
@@ -117,25 +117,6 @@ def test_definitions_stand_in_a_list_of_their_own() -> None:
         text
         == "<dl><dt>Ebb</dt><dd>falling tide</dd><dt>Flow</dt><dd>rising tide</dd></dl><p>Sea.</p>"
     )
-
-
-def test_links_become_numbered_references_each_address_once() -> None:
-    html = (
-        "<p>See <a href='../maps'>the maps</a>, <a href='#top'>the top</a>, <a "
-        "href='javascript:x()'>run</a> and "
-        "<a href='http://a/maps'>maps again</a>.</p><table><tr><th>k<th>v<tr><td>1<td>2<tr><td><a "
-        "href='/x'>3</a><td>4"
-        "</table>"
-    )
-    texts = ("See", "1", "3")
-    assert written(html, texts, Style("markdown", links=True)) == (
-        "See [the maps][1], the top, run and [maps again][1].\n\nk | v\n-|-\n1 | 2\n[3][2] | 4\n\n"
-        "[1]: http://a/maps\n\n[2]: http://a/x"
-    )
-    assert "See the maps [1], the top, run and maps again [1]." in written(
-        html, texts, Style("text", links=True)
-    )
-    assert "http" not in written(html, texts, Style("text"))
 
 
 def test_a_markdown_reader_finds_the_tables_lists_and_listings_that_were_written() -> None:

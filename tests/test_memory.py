@@ -30,7 +30,7 @@ async def test_a_server_that_has_ended_keeps_no_page(connect: Connect) -> None:
     calls: dict[str, dict[str, Any]] = {
         "research": {"question": question},
         "search_web": {"query": question},
-        "fetch_and_prune_html": {"question": question, "sources": sources, "references": True},
+        "fetch_and_prune_html": {"question": question, "sources": sources},
         "extract_relevant": {"question": question, "sources": sources},
         "raptor_query": {"question": question, "sources": sources},
     }

@@ -23,7 +23,6 @@ from starlette.responses import JSONResponse, PlainTextResponse
 
 from errors import NARROW, narrow, said, unopened
 from pipeline.document.cite import cite
-from pipeline.evidence.forms import rows_as
 from readers.html.document import read_document
 from readers.page import Page
 from readers.sniff import media_type
@@ -564,34 +563,3 @@ def test_a_link_carries_at_most_eight_words_of_the_page(words: str) -> None:
         assert words_of(parts) <= 4
         assert sum(words_of([part]) for part in parts) <= 8
         assert max(map(len, parts)) <= 61
-
-
-@pytest.mark.parametrize(
-    "cell",
-    [
-        "=1+1",
-        "+cmd|' /C calc'!A0",
-        "-2+3",
-        "@SUM(A1)",
-        "\t=HYPERLINK(1)",
-        " =x",
-        "＝1+1",
-        "|cmd",
-        "=\u0000",
-        "\u200b=1+1",
-        "\u202e=1+1",
-        "\xad=1+1",
-        "\x00=1+1",
-        "\ufe661+1",
-        "\ufe6bSUM(A1)",
-    ],
-)
-def test_a_cell_of_a_csv_export_computes_nothing(cell: str) -> None:
-    assert rows_as("csv", ["a"], [[cell]]).split("\n", 1)[1].lstrip('"').startswith("'")
-
-
-@pytest.mark.parametrize(
-    "cell", ["-5", "+3.2", "-1,000.50", "-4 %", "+43 1 58858", "-12 °C", "a=b", "-", "5-3", ""]
-)
-def test_a_number_of_a_csv_export_stays_a_number(cell: str) -> None:
-    assert rows_as("csv", ["a"], [[cell]]).split("\n", 1)[-1].strip('"') in {cell, "a"}

@@ -13,12 +13,11 @@ from pipeline.prune.prune import Pruned, PruneOptions
 from pipeline.question.question import Question
 from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import count_tokens
-from readers.html.blocks import resolve
 from readers.html.clean import clean
 from readers.page import Block
 from readers.tree import count_words, text_of
 from tests.support.doubles import Letters
-from tests.support.pages import document
+from tests.support.pages import document, resolve
 
 pytestmark = pytest.mark.anyio
 WORDS = "of many words " * 12

@@ -226,13 +226,6 @@ async def test_a_place_that_is_not_there_is_answered_with_how_to_name_one(
     assert "part=" in text or "Allowed folders" in text
 
 
-async def test_csv_is_a_form_of_rows_only(connect: Connect, folder: Path) -> None:
-    assert 'format="csv" is for rows' in await read(
-        connect, folder, "guide.md", "outline", format="csv"
-    )
-    assert "a,1" in await read(connect, folder, "prices.csv", "", format="csv")
-
-
 async def test_a_part_that_is_cut_says_how_to_go_on_in_a_small_budget_too(
     connect: Connect, folder: Path
 ) -> None:

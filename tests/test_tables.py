@@ -278,17 +278,7 @@ async def test_pages_of_a_pdf_that_are_named_are_a_whole_source(
     assert "There are no tables" in text
 
 
-async def test_rows_come_as_csv_json_and_markdown_and_go_on_by_cursor(
-    connect: Connect, folder: Path
-) -> None:
-    frame = re.compile(r"«\d+»\n(?:file:\S+\n)?(?:stock\n)?(.*)\n«/\d+»", re.DOTALL)
-    query = "sql: SELECT item, quantity FROM t1 WHERE city = 'Porto'"
-    assert frame.findall(await ask(connect, folder, query, format="csv")) == [
-        "item,quantity\nbolt,120\nhinge,45\nhose,200"
-    ]
-    as_json = frame.findall(await ask(connect, folder, query, format="json"))[0]
-    assert json.loads(as_json)[1] == {"item": "hinge", "quantity": "45"}
-    assert "clamp,Lyon,7,9.9,5" in await ask(connect, folder, "", format="csv")
+async def test_rows_go_on_by_cursor(connect: Connect, folder: Path) -> None:
     rows = "\n".join(f"thing{number},{number}" for number in range(120))
     (folder / "long.csv").write_text(f"name,value\n{rows}\n")
     arguments: dict[str, object] = {

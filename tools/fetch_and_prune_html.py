@@ -6,12 +6,13 @@ Not for: choosing sentences (`extract_relevant`) or trees over long documents
 
 import hashlib
 from functools import partial
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final
 
 from mcp_types import CallToolResult
 from pydantic import Field
 
 from errors import UsageError
+from pipeline.evidence.forms import Form
 from pipeline.question.question import Question
 from pipeline.read_pages import PagesOrder, read_pages
 from pipeline.work import in_thread
@@ -52,11 +53,7 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     ] = "",
     max_tokens: Annotated[int, BUDGET] = 0,
     part: Annotated[str, Field(description=PART, max_length=4000)] = "",
-    format: Annotated[
-        Literal["html", "markdown", "text", "csv", "json"],
-        Field(description="csv, json: rows."),
-    ] = "markdown",
-    references: Annotated[bool, Field(description="Add links and citations.")] = False,
+    format: Annotated[Form, Field(description="Of the text.")] = "markdown",
     cursor: Annotated[
         str, Field(description="From the last answer.", max_length=64)
     ] = "",
@@ -70,12 +67,12 @@ async def fetch_and_prune_html(  # noqa: PLR0913, PLR0917  a tool's arguments ar
     check_budget(max_tokens)
     # Where a part goes on is known by its items, so that its budget may change.
     budget = 0 if part else max_tokens
-    call = repr((list(sources), question, budget, format, references, part))
+    call = repr((list(sources), question, budget, format, part))
     key = hashlib.blake2b(call.encode(), digest_size=3).hexdigest()
     number = _number(cursor, key)
     services, noticing = noticed(services_of(ctx), refresh=fresh)
     # 1. The pages, cut to the budget
-    order = PagesOrder(Question(question), part, format, references, max_tokens, number)
+    order = PagesOrder(Question(question), part, format, max_tokens, number)
     read = await read_pages(sources, order, services, reporter(ctx))
     # 2. How to go on
     next_cursor = f"{read.pruned.following or number + 1}.{key}"
@@ -101,8 +98,8 @@ def _number(cursor: str, key: str) -> int:
     if call_key != key or not number.isdigit():
         raise UsageError(
             f"The cursor {cursor!r} belongs to another call.",
-            hint="Repeat the call with the same sources, question, part, format and "
-            "references, without a part also max_tokens, or leave cursor empty.",
+            hint="Repeat the call with the same sources, question, part and format, "
+            "without a part also max_tokens, or leave cursor empty.",
         )
     return int(number)
 

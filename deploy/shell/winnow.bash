@@ -7,7 +7,7 @@ _winnow() {
     case ${COMP_WORDS[1]} in
     research) words='--help --json --quiet --folder --searxng --set --max-tokens --max-pages --freshness --answer --session' ;;
     search) words='--help --json --quiet --folder --searxng --set --max-results --freshness --language --site --after --before --region --safe-search --page --rank --max-tokens' ;;
-    fetch) words='--help --json --quiet --folder --searxng --set --question --max-tokens --part --format --references --cursor --fresh' ;;
+    fetch) words='--help --json --quiet --folder --searxng --set --question --max-tokens --part --format --cursor --fresh' ;;
     extract) words='--help --json --quiet --folder --searxng --set --max-tokens --draft --fresh' ;;
     raptor) words='--help --json --quiet --folder --searxng --set --mode --max-tokens --chunking --walk' ;;
     check) words='--help --json --quiet --folder --searxng --set' ;;

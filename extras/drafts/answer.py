@@ -11,12 +11,11 @@ from typing import Final
 from mcp_types import CallToolResult
 
 from errors import UsageError
-from extras.drafts.check import COMPLETE, UNCHECKED, Checked, check
+from extras.drafts.check import COMPLETE, Checked, check
 from extras.drafts.draft import Draft, read_draft
 from pipeline.evidence.show import FIRST, Sheet, shortened
 from pipeline.fetch.handles import page_handle
 from pipeline.prune.prune import UNASKED_PAGE
-from pipeline.search.chain import Findings as Works
 from pipeline.services import Services
 from pipeline.session.session import SESSION_SCHEME, find_session
 from pipeline.sources.gather import Loaded, load_sources
@@ -68,8 +67,6 @@ async def check_draft(
             "The draft cites no URL, and no sources are given.",
             hint="Name the sources: URLs, files, folders or a session.",
         )
-    dois = [reference.doi for reference in parsed.references if reference.doi]
-    works = await services.works(dois) if dois else Works((), ())
     seconds = services.seconds * LONG_SHARE
     loaded = await load_sources(
         addresses, services, seconds=seconds, report=report, needed=bool(sources)
@@ -81,11 +78,11 @@ async def check_draft(
         for document in loaded.documents
         for name in (document.page.final_url, document.page.url)
     }
-    checked = await check(parsed, documents, unread, works, reader=services.reader)
-    # 3. What lacks something first
+    checked = await check(parsed, documents, unread, reader=services.reader)
+    # 3. What lacks something first, then what the reader has to compare
     ordered = sorted(
         checked,
-        key=lambda result: (result.outcome in COMPLETE, result.outcome == UNCHECKED),
+        key=lambda result: (not result.lacks, result.outcome in COMPLETE),
     )
     budget = max_tokens or UNASKED_PAGE
     nearest = _nearest(ordered)
@@ -101,13 +98,13 @@ def _facts(
     checked: Sequence[Checked], loaded: Loaded, written: int
 ) -> dict[str, object]:
     """Return the fields of the result, with the first `written` items."""
-    fine = sum(result.outcome in COMPLETE for result in checked)
+    found = sum(result.outcome in COMPLETE for result in checked)
     pages = [document.page for document in loaded.documents[:FIRST]]
     return {
-        "answered": fine == len(checked),
-        "verdict": "answered" if fine == len(checked) else "unsure",
+        "answered": found == len(checked),
+        "verdict": "answered" if found == len(checked) else "unsure",
         "reason": _counted(checked),
-        "confidence": round(fine / len(checked), 2),
+        "confidence": round(found / len(checked), 2),
         "passages": [],
         "pages": [address(page.final_url) for page in pages],
         "handles": [page_handle(page) for page in pages],
@@ -117,6 +114,7 @@ def _facts(
                 number=number,
                 kind=result.kind,
                 outcome=result.outcome,
+                lacks=result.lacks,
                 citation=result.citation,
             )
             for number, result in enumerate(checked[:written], 1)
@@ -134,7 +132,7 @@ def _named(
     outside the folders.
     """
     addresses: list[str] = []
-    for source in (*sources, *(reference.url for reference in draft.references)):
+    for source in (*sources, *draft.references):
         if not source.startswith(SESSION_SCHEME):
             addresses.append(source)
             continue

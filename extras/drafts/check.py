@@ -1,10 +1,10 @@
-"""A draft against its sources: are its quotations there word for word, which numbers,
-dates and names of its statements are in no source, does each reference exist?
+"""A draft against its sources: are its quotations and statements there word for word,
+which numbers and names are in no source, which references are there?
 
-Facts only: whether a source says what a statement says is left to the reader, who gets
-the nearest passage of each. What could not be read is reported beside what was not
-found. Not for: taking a draft apart (`draft.py`), or what an answer looks like
-(`extras/drafts/answer.py`)."""
+Looked up as written: 94000 is not 94,000. Whether a source says what a statement says
+is left to the reader, who gets the nearest passage of each. What could not be read is
+reported beside what was not found. Not for: taking a draft apart (`draft.py`), or what
+an answer looks like (`extras/drafts/answer.py`)."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -12,30 +12,20 @@ from typing import Final, Literal
 
 import numpy as np
 
-from extras.drafts.details import SourceDetails, missing_details, source_details
-from extras.drafts.draft import CitedText, Draft, Reference
-from extras.drafts.quotes import Standing, Text, find_quote
+from extras.drafts.draft import CitedText, Draft
+from extras.drafts.quotes import Standing, Text, find_quote, unwritten
 from pipeline.document.cite import cite
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Reader
-from pipeline.search.chain import Findings as Works
 from pipeline.text.frame import opened
-from pipeline.text.words import index_terms
 from pipeline.work import in_thread, time_left
 from readers.page import Document, Failure
 
 Outcome = (
-    Standing
-    | Literal["numbers and names occur", "in no source", "no number, date or name"]
-    | Literal["there", "another title", "retracted", "gone", "not read"]
+    Standing | Literal["nearest", "in no source"] | Literal["there", "gone", "not read"]
 )
-UNCHECKED: Final = "no number, date or name"
-"""Outcome of a statement of which nothing can be looked up."""
-COMPLETE: Final = frozenset({"verbatim", "numbers and names occur", "there"})
-"""Outcomes in which nothing is missing; a statement may be false all the same."""
-TITLE_SHARE: Final = 0.5
-"""Share of a title's words that a page's own title must have, either way: drafts
-shorten titles and add the site."""
+COMPLETE: Final = frozenset({"verbatim", "there"})
+"""Outcomes of what is found as it is written."""
 LEFT: Final = 0.15
 """Part of a call's time from which no further statement is looked up."""
 
@@ -54,6 +44,11 @@ class Checked:
     note: str = ""
     """What differs, what is in no source, or why nothing was looked up."""
 
+    @property
+    def lacks(self) -> bool:
+        """Whether something of it was looked for and not found."""
+        return self.outcome not in COMPLETE and self.outcome != "nearest"
+
 
 @dataclass(slots=True)
 class Sources:
@@ -63,7 +58,6 @@ class Sources:
     unread: Mapping[str, Failure]
     texts: dict[int, Text] = field(default_factory=dict)
     """The words of each document, by its `id`: one may have two names."""
-    _details: dict[str, SourceDetails] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for document in self.documents.values():
@@ -75,39 +69,26 @@ class Sources:
         ids = [id(self.documents[name]) for name in names if name in self.documents]
         return [self.texts[key] for key in dict.fromkeys(ids or self.texts)]
 
-    def details(self, language: str) -> SourceDetails:
-        """Return the numbers, dates and words of all documents."""
-        if language not in self._details:
-            written = [text.document.text for text in self.texts.values()]
-            self._details[language] = source_details(written, language)
-        return self._details[language]
-
     @property
     def nowhere(self) -> str:
-        """Where something was looked up: `in no source`, or in those that were read."""
+        """What nothing was found in: `in no source`, or in none that was read."""
         if not self.unread:
             return "in no source"
-        read, lost = len(self.texts), len(self.unread)
-        return (
-            f"in {f'none of the {read} sources' if read != 1 else 'not the one source'} read "
-            f"({lost} {'was' if lost == 1 else 'were'} not read)"
-        )
+        return f"in no source that was read ({len(self.unread)} not read)"
 
 
 async def check(
     draft: Draft,
     documents: Mapping[str, Document],
     unread: Mapping[str, Failure],
-    works: Works,
     *,
     reader: Reader,
 ) -> tuple[Checked, ...]:
     """Check everything in `draft`: quotations, then statements, then references.
 
     `documents` are by the name that they were asked for with, `unread` says why there
-    is none of a name, `works` what catalogues of research know of the DOIs that it
-    cites; `reader` orders the passages for a statement. Raises `ModelError`. Statements
-    for which no time is left are `not read`."""
+    is none of a name; `reader` orders the passages for a statement. Raises
+    `ModelError`. Statements for which no time is left are `not read`."""
     # 1. The words of every source, once
     sources = await in_thread(Sources, documents, unread)
     # 2. Quotations, word for word
@@ -124,7 +105,7 @@ async def check(
         )
     # 4. References
     references = (
-        _reference(reference, sources, works) for reference in draft.references
+        _reference(url, title, sources) for url, title in draft.references.items()
     )
     return (*results, *references)
 
@@ -156,8 +137,8 @@ def _unread(statement: CitedText, note: str) -> Checked:
 
 
 async def _statement(cited: CitedText, sources: Sources, reader: Reader) -> Checked:
-    """Find a statement word for word, else the passage nearest to it, and what of it no
-    source has."""
+    """Find a statement word for word, else the passage nearest to it, and which numbers
+    and names of it are written in no source."""
     texts = sources.cited(cited.cited)
     spans = [(text.document, unit) for text in texts for unit in text.tagged]
     if not spans:
@@ -178,41 +159,22 @@ async def _statement(cited: CitedText, sources: Sources, reader: Reader) -> Chec
         if owner is document and following.block == unit.block
     )
     words = " ".join(document.text[unit.start : stop].split())
-    language = statement.language
-    details = await in_thread(sources.details, language)
-    missing = missing_details(cited.text, language, details)
-    outcome: Outcome = "numbers and names occur"
-    if missing:
-        outcome = "in no source"
-    elif not missing_details(cited.text, language, SourceDetails()):
-        outcome = UNCHECKED
+    missing = await in_thread(unwritten, statement, list(sources.texts.values()))
+    outcome: Outcome = "in no source" if missing else "nearest"
     note = f"{sources.nowhere}: {', '.join(missing)}" if missing else ""
     return Checked("statement", cited.text, outcome, citation, words, note)
 
 
-def _reference(reference: Reference, sources: Sources, works: Works) -> Checked:
-    """Say whether a reference is there, by what a catalogue has of its DOI, else by its
-    page, and under which title."""
-    url, title = reference.url, reference.title
+def _reference(url: str, title: str, sources: Sources) -> Checked:
+    """Say whether a reference is there, and under which title."""
     shown_name = f"{title}: {opened(url)}" if title else opened(url)
-
-    def outcome(result: Outcome, citation: str = "", note: str = "") -> Checked:
-        return Checked("reference", shown_name, result, citation, note=note)
-
-    doi = reference.doi
-    work = next((work for work in works.results if doi and work.doi == doi), None)
-    if work is not None and work.retracted:
-        return outcome("retracted", work.url, f"retracted, as {work.engine} says")
     failure = sources.unread.get(url)
-    if failure is not None and (failure.gone or work is None):
-        return outcome("gone" if failure.gone else "not read", note=failure.reason)
-    page = sources.documents[url].page if url in sources.documents else None
-    entry = work or page
-    if entry is None:
-        return outcome("not read", note="It is not among the sources.")
-    address = page.final_url if page else entry.url
-    cited_words, title_words = set(index_terms(title)), set(index_terms(entry.title))
-    shortest = min(len(cited_words), len(title_words))
-    if len(cited_words & title_words) < TITLE_SHARE * shortest:
-        return outcome("another title", address, f"its title is “{entry.title}”")
-    return outcome("there", address)
+    if failure is not None:
+        outcome: Outcome = "gone" if failure.gone else "not read"
+        return Checked("reference", shown_name, outcome, note=failure.reason)
+    if url not in sources.documents:
+        note = "It is not among the sources."
+        return Checked("reference", shown_name, "not read", note=note)
+    page = sources.documents[url].page
+    note = f"its title is “{page.title}”"
+    return Checked("reference", shown_name, "there", page.final_url, note=note)

@@ -30,9 +30,6 @@ _REFERENCE: Final = re.compile(
     re.MULTILINE,
 )
 """A line of the list of references: its mark, what it says, its address."""
-_DOI_LINK: Final = re.compile(
-    r"\bdoi(?:\.org/|:\s*)(10\.\d{4,9}/[-._;()/:a-z0-9]{0,99}[a-z0-9])", re.IGNORECASE
-)
 _DOI_NAMED: Final = re.compile(r"\bdoi:\s*(?=10\.\d{4,9}/)", re.IGNORECASE)
 _QUOTATION: Final = re.compile(
     r"“([^”]{4,2000})”|„([^“”]{4,2000})[“”]|«\s?([^»]{4,2000}?)\s?»|"
@@ -50,16 +47,6 @@ _BLOCK_TAG: Final = re.compile(r"(</?(?:p|li|div|td|ol|ul|h\d)\b[^>]*>)")
 
 
 @dataclass(frozen=True, slots=True)
-class Reference:
-    """A source that a draft names."""
-
-    url: str
-    title: str = ""
-    """What the draft calls it, empty where it gives the address only."""
-    doi: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class CitedText:
     """A quotation or a statement of a draft, without its marks."""
 
@@ -74,7 +61,8 @@ class Draft:
 
     quotes: tuple[CitedText, ...]
     statements: tuple[CitedText, ...]
-    references: tuple[Reference, ...]
+    references: Mapping[str, str]
+    """Addresses of the sources that it names: what it calls each, "" for no title."""
     uncited: int = 0
     """Statements that are left out, since others cite a source and they cite none."""
 
@@ -87,7 +75,7 @@ def read_draft(text: str) -> Draft:
     text = _DOI_NAMED.sub("https://doi.org/", text.replace("\r\n", "\n"))
     is_html = text.lstrip().startswith("<") and "</" in text
     # 1. The list of references, which contains no statements
-    body, listed = _without_references(
+    body, listed, titles = _without_references(
         _BLOCK_TAG.sub(r"\n\1\n", text) if is_html else text
     )
     # 2. Blocks of text, in which every citation is a mark with the number of its address
@@ -118,8 +106,6 @@ def read_draft(text: str) -> Draft:
             unquoted = words - sum(len(raw_words(span)) for span in spans)
             if unquoted >= max(LEAST_WORDS, words / 2):
                 statements.append(CitedText(sentence, cited))
-    entries = {url: Reference(url, doi=_doi_of(url)) for url in urls}
-    entries |= {reference.url: reference for reference in listed.values()}
     long_quotes = (
         quote for quote in quotes if len(raw_words(quote.text)) >= LEAST_WORDS
     )
@@ -127,35 +113,32 @@ def read_draft(text: str) -> Draft:
     return Draft(
         tuple(dict.fromkeys(long_quotes)),
         tuple(cited_statements or statements),
-        tuple(entries.values()),
+        dict.fromkeys(urls, "") | titles,
         len(statements) - len(cited_statements) if cited_statements else 0,
     )
 
 
-def _without_references(text: str) -> tuple[str, dict[str, Reference]]:
-    """Return a draft without its list of references, and that list by mark.
+def _without_references(text: str) -> tuple[str, dict[str, str], dict[str, str]]:
+    """Return a draft without its list of references, the addresses of that list by
+    mark, and what the list calls each address.
 
     A numbered line is a reference where its number is cited; else it is an item with a
     link."""
     marks = _MARK.findall(_REFERENCE.sub("", text))
     cited = {label for labels in marks for label in re.findall(r"\d+", labels)}
-    listed: dict[str, Reference] = {}
+    listed: dict[str, str] = {}
+    titles: dict[str, str] = {}
 
     def taken(line: re.Match[str]) -> str:
         if not line[1] and line[2] not in cited:
             return line[0]
         words = re.sub(r"<[^>]*>|[\[\]()*_`]+", " ", _DRAFT_ADDRESS.sub(" ", line[3]))
-        title = " ".join(words.split()).strip(' .,:;—–-"“”<>')
         url = _DRAFT_ADDRESS.findall(line[3])[0]
-        listed[line[1] or line[2]] = Reference(url, title, _doi_of(line[3]))
+        listed[line[1] or line[2]] = url
+        titles[url] = " ".join(words.split()).strip(' .,:;—–-"“”<>')
         return ""
 
-    return _REFERENCE.sub(taken, text), listed
-
-
-def _doi_of(text: str) -> str:
-    match = _DOI_LINK.search(text)
-    return match[1].lower() if match else ""
+    return _REFERENCE.sub(taken, text), listed, titles
 
 
 def _blocks(html: str, addresses: dict[str, int]) -> Iterator[tuple[str, bool]]:
@@ -182,9 +165,7 @@ def _blocks(html: str, addresses: dict[str, int]) -> Iterator[tuple[str, bool]]:
             yield " ".join(block.text.split()), "/blockquote" in block.path
 
 
-def _numbered(
-    text: str, listed: Mapping[str, Reference], addresses: dict[str, int]
-) -> str:
+def _numbered(text: str, listed: Mapping[str, str], addresses: dict[str, int]) -> str:
     """Return a block with bare addresses and marks of the list as citations, before the
     full stop that they follow. Numbers that the list lacks are dropped."""
 
@@ -194,11 +175,11 @@ def _numbered(
     def of_list(mark: re.Match[str]) -> str:
         labels = re.split(r"\s*[,;]\s*", mark[1])
         # `[1a]` is a passage of page 1, as our own answers number them.
-        references = [
+        urls = [
             listed.get(label) or listed.get(label.rstrip("abcdefghijklmnopqrstuvwxyz"))
             for label in labels
         ]
-        citations = "".join(citation(entry.url) for entry in references if entry)
+        citations = "".join(map(citation, filter(None, urls)))
         return citations or ("" if re.search(r"\d|\^", mark[1]) else mark[0])
 
     text = _DRAFT_ADDRESS.sub(lambda address: citation(address[0]), text)

@@ -3,7 +3,8 @@ not.
 
 Letters and digits decide, in their order: white space, hyphens, quotation marks,
 accents, case and marks between words may differ, and an ellipsis or an editor's brackets
-may replace words. Not for: what a sentence states (`details.py`)."""
+may replace words. Numbers and names are found in the same way. Not for: what a
+sentence states."""
 
 import functools
 import re
@@ -17,8 +18,9 @@ from typing import Final, Literal
 from cancellation import check_cancelled
 from pipeline.document.cite import cite
 from pipeline.document.units import tag_sentences
+from pipeline.question.question import Question
 from pipeline.reading.bm25 import page_units
-from pipeline.text.words import is_cjk
+from pipeline.text.words import is_cjk, raw_words
 from readers.page import Document
 
 Standing = Literal["verbatim", "near", "nowhere"]
@@ -36,6 +38,7 @@ _QUOTED_LETTER: Final = re.compile(
 _QUOTED_WORD: Final = re.compile(
     r"[\u3040-\u30ff\u3400-\u9fff]|\d+(?:[.,:/]\d+)*|[^\W\d_]+"
 )
+_DRAFT_NUMBER: Final = re.compile(r"(?<![^\W_])[-−–‒]?\d+(?:[.,:/]\d+)*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +118,23 @@ def find_quote(quote: str, texts: Sequence[Text]) -> QuoteMatch:
         " ".join(text.document.text[start:stop].split()),
         tuple(differs),
     )
+
+
+def unwritten(statement: Question, texts: Sequence[Text]) -> list[str]:
+    """Return the numbers of a statement, and the words of its names, that no text has
+    as whole words."""
+    names = [
+        word
+        for name in statement.entities
+        for word in raw_words(name)
+        # "of" and "the" join the words of a name.
+        if not (word.isalpha() and word.islower())
+    ]
+    return [
+        token
+        for token in dict.fromkeys([*_DRAFT_NUMBER.findall(statement.text), *names])
+        if not any(text.find(_letters(token)[0], 0) >= 0 for text in texts)
+    ]
 
 
 def _letters(text: str) -> tuple[str, list[int]]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from extras.scholarly import ABLE_WITH_DOIS, catalogue, failed_within, get, terms
+from extras.scholarly import catalogue, failed_within, get, terms
 from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, at, since_of
 
@@ -28,20 +28,7 @@ def _people(row: Mapping[str, object]) -> list[str]:
     ]
 
 
-def _withdrawn(row: Mapping[str, object]) -> bool:
-    """Whether an update of its publisher or of Retraction Watch means a retraction."""
-    updates = str(at(row, "updated-by.*.type"))
-    return any(kind in updates for kind in ("retraction", "withdrawal", "removal"))
-
-
 def _crossref(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
-    if query.dois:
-        return get(
-            api,
-            "/works",
-            filter=",".join(f"doi:{doi}" for doi in query.dois),
-            rows=count,
-        )
     since = since_of(api, query)
     period = [f"from-pub-date:{since}"] * bool(since) + [
         f"until-pub-date:{query.until}"
@@ -68,8 +55,6 @@ PROVIDER: Final = over(
         language="language",
         authors=_people,
         doi="DOI",
-        able=ABLE_WITH_DOIS,
-        retracted=_withdrawn,
         pause=0.2,
     ),
     kind="research",

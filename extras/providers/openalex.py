@@ -4,7 +4,7 @@ says 429."""
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
-from extras.scholarly import ABLE_WITH_DOIS, catalogue, get, terms
+from extras.scholarly import catalogue, get, terms
 from pipeline.search.provider import over
 from pipeline.search.service import Api, Request, since_of
 
@@ -13,10 +13,6 @@ if TYPE_CHECKING:
 
 
 def _openalex(api: Api, query: "SearchQuery", text: str, count: int) -> Request:
-    if query.dois:
-        return get(
-            api, "/works", filter=f"doi:{'|'.join(query.dois)}", **{"per-page": count}
-        )
     since = since_of(api, query)
     period = [f"from_publication_date:{since}"] * bool(since)
     period += [f"to_publication_date:{query.until}"] * bool(query.until)
@@ -66,8 +62,6 @@ PROVIDER: Final = over(
         language="language",
         authors="authorships.*.author.display_name",
         doi="doi",
-        able=ABLE_WITH_DOIS,
-        retracted=lambda row: row.get("is_retracted") is True,
     ),
     kind="research",
     place=71,

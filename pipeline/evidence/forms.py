@@ -6,9 +6,6 @@ one in Markdown, which is GFM: tables with a delimiter row, fences longer than a
 inside, items indented under those they are nested in. Not for: which lines there are
 (`render.py`)."""
 
-import csv
-import io
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,25 +16,7 @@ from pipeline.evidence.show import GAP
 from pipeline.text.frame import inert, one_line
 
 Form = Literal["html", "markdown", "text"]
-RowForm = Literal["html", "markdown", "text", "csv", "json"]
-VALUE_FORMATS: Final[dict[RowForm, Form]] = {
-    "html": "html",
-    "markdown": "markdown",
-    "text": "text",
-}
-"""The forms that are not for tables only."""
-LineKind = Literal[
-    "heading", "paragraph", "item", "definition", "code", "table", "gap", "reference"
-]
-_FORMULA: Final = re.compile(
-    r"[\s\x00-\x1f\x7f-\x9f\xad\u200b-\u200f\u202a-\u202e\u2060-\u206f\ufeff]*"
-    r"[=+\-@|\uff1d\uff0b\uff0d\uff20\ufe66\ufe62\ufe63\ufe6b]"
-)
-"""Beginnings of cells that spreadsheets would execute, in wide and small letters and
-after invisible ones, too."""
-_SIGNED: Final = re.compile(
-    r"\s*[+-]\s*[\d.,'\u00a0\u202f ]*\d\s*(?:%|[A-Za-z€$£°]{1,4})?\s*|-+"
-)
+LineKind = Literal["heading", "paragraph", "item", "definition", "code", "table", "gap"]
 _TICKS: Final = re.compile(r"`{3,}")
 
 
@@ -217,8 +196,6 @@ def _markdown_line(line: Line) -> str:
             max((len(run) for run in _TICKS.findall(line.text)), default=2) + 1
         )
         return f"{fence}{line.language}\n{line.text}\n{fence}"
-    if line.kind == "reference":
-        return line.text
     if line.kind == "table":
         # GFM knows no table without a head; an empty one costs tokens and says nothing.
         first, *rows = [line.header, *line.rows] if line.header else line.rows
@@ -241,36 +218,13 @@ def _gfm_row(cells: Sequence[str]) -> str:
 
 
 def _text_line(line: Line) -> str:
-    if line.kind == "reference":
-        return line.text
     if line.kind == "table":
         return inert(_pipes([line.header, *line.rows] if line.header else line.rows))
     return inert(line.text) or ("" if line.kind == "item" else GAP)
 
 
-def rows_as(
-    form: RowForm, columns: Sequence[str], rows: Sequence[Sequence[str]]
-) -> str:
-    """Return rows below the names of their columns, in a form. JSON raises `ValueError`
-    for a row of another length."""
-    if form == "json":
-        return json.dumps(
-            [dict(zip(columns, row, strict=True)) for row in rows], ensure_ascii=False
-        )
-    if form == "csv":
-        text = io.StringIO()
-        csv.writer(text, lineterminator="\n").writerows(
-            [map(_uncomputed, row) for row in (columns, *rows)]
-        )
-        return text.getvalue().rstrip("\n")
-    cleaned = [tuple(map(one_line, row)) for row in rows]
-    return write(
-        [Line("table", header=tuple(map(one_line, columns)), rows=tuple(cleaned))],
-        VALUE_FORMATS[form],
-    )
-
-
-def _uncomputed(cell: str) -> str:
-    """Return a cell so that a spreadsheet which opens it computes nothing; numbers stay
-    numbers."""
-    return f"'{cell}" if _FORMULA.match(cell) and not _SIGNED.fullmatch(cell) else cell
+def rows_as(form: Form, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return rows below the names of their columns, in a form."""
+    cleaned = tuple(tuple(map(one_line, row)) for row in rows)
+    header = tuple(map(one_line, columns))
+    return write([Line("table", header=header, rows=cleaned)], form)

@@ -1,10 +1,9 @@
 """A selection of content units as lines: in document order, with what makes each
-readable.
+readable; and the links of a page.
 
 Headings above are on one line, if not shown yet; rows are under their header row, items
-under their lead-in, each written once; gaps are marked by an ellipsis. Links to other
-pages over http(s) may be marked, and listed below, each address once. Not for: choosing
-(`prune.py`), how lines are written (`forms.py`), or HTML of whole trees
+under their lead-in, each written once; gaps are marked by an ellipsis. Not for:
+choosing (`prune.py`), how lines are written (`forms.py`), or HTML of whole trees
 (`tree.to_html`)."""
 
 import re
@@ -17,9 +16,9 @@ from pipeline.evidence.forms import Form, Line, ListItem, write
 from pipeline.evidence.show import GAP, has_gaps, listing
 from pipeline.reading.bm25 import JOINT
 from pipeline.tables.table import body_rows
-from readers.html.blocks import NAMES, resolve
+from readers.html.blocks import NAMES
 from readers.page import TITLE_CHARACTERS, Block, Document, kept_with_document, table_of
-from readers.tree import Node, shape_of, text_of, walk
+from readers.tree import shape_of, text_of, walk
 
 _ITEM_PATH: Final = re.compile(r"/(ul|ol|menu|dir)\d*/li(\d*)(?=/|$)")
 _HEADER_ROWS: Final = 4
@@ -47,7 +46,6 @@ class Style:
     """How a selection is written."""
 
     form: Form = "markdown"
-    links: bool = False
     titled: bool = False
     """Whether the page's title is shown above, so that a heading which repeats it is
     left out."""
@@ -64,10 +62,9 @@ def render(
     `around` numbers what is none of a page's content where all that is chosen is:
     headings of it are not written, nor are names above fields of records, which are
     content by themselves or not."""
-    references = References(document, style.form) if style.links else None
     title = document.page.title if style.titled else ""
     outside = None if around is None else around - _over_posts(document.blocks)
-    writer = _LineWriter(document, references, title, outside)
+    writer = _LineWriter(document, title, outside)
     return write(writer.collect(kept), style.form)
 
 
@@ -76,7 +73,7 @@ def render_headings(
 ) -> str:
     """Return the line of headings above a block, empty where there are none;
     `around` as of `render`."""
-    writer = _LineWriter(document, None, document.page.title, around)
+    writer = _LineWriter(document, document.page.title, around)
     writer.heading(headings_over(document)[number])
     return write(writer.lines, style.form)
 
@@ -159,7 +156,6 @@ class _LineWriter:
     """Collects the lines of one page."""
 
     document: Document
-    references: "References | None"
     title: str
     """What no heading repeats."""
     around: Set[int] | None
@@ -208,11 +204,7 @@ class _LineWriter:
                     self._block(number, spans[number])
             previous = numbers[position]
             position += 1
-        return (
-            self.lines
-            if self.references is None
-            else [*self.lines, *self.references.lines()]
-        )
+        return self.lines
 
     def _left_out(self, skipped: int, number: int, written_blocks: set[int]) -> bool:
         """Return whether a unit before `number` is missing, captions and headers of its
@@ -282,7 +274,6 @@ class _LineWriter:
         )
         if block.lead and has_lead and not self._is_shown(block.lead):
             self._lead(block, text, is_name=is_name)
-        text = self._marked(number, text)
         if (
             block.kind == "item"
             and places
@@ -353,7 +344,7 @@ class _LineWriter:
             header = ""
         if len(body) == 1 and _is_read_alone(blocks[body[0]], header):
             text = _joined(blocks[body[0]].text, spans[body[0]])
-            self.lines.append(Line("paragraph", self._marked(body[0], text)))
+            self.lines.append(Line("paragraph", text))
             return len(rows)
         columns = tuple(header.split(" | ")) if header else ()
         self.lines.append(Line("table", header=columns, rows=tuple(self._cells(body))))
@@ -368,11 +359,6 @@ class _LineWriter:
         self.lines.extend([] if self._is_shown(name) else [Line("paragraph", name)])
         self.printed.add(name)
 
-    def _marked(self, number: int, text: str) -> str:
-        """Return the words of a block with the marks of its references, where these are
-        listed."""
-        return text if self.references is None else self.references.marked(number, text)
-
     def _cells(self, body: Sequence[int]) -> Iterator[tuple[str, ...]]:
         """Yield the cells of each row, and before them what leads it, as a row of one
         cell."""
@@ -380,8 +366,7 @@ class _LineWriter:
             block = self.document.blocks[number]
             yield from ((line,) for line in self._leads(block))
             cells = block.cells or (block.text,)
-            marks = self.references
-            yield cells if marks is None else marks.marked_cells(number, cells)
+            yield cells
             self.printed.add(block.text)
 
     def _titles(self, titles: Sequence[str]) -> None:
@@ -456,80 +441,6 @@ def _listing(code: str, spans: Sequence[tuple[int, int]]) -> str:
 
 FRAME: Final = "(frame)"
 """Text in the list of links for a link that a page shows in a frame."""
-
-
-class References:
-    """The addresses that one page's kept units link to, numbered as they come."""
-
-    def __init__(self, document: Document, form: Form) -> None:
-        """Start without any; `form` decides how marks are written."""
-        self._document = document
-        self._form = form
-        self._numbers: dict[str, int] = {}
-
-    def marked(self, block: int, text: str) -> str:
-        """Return the text of a unit, or a part of it, with a mark after each link."""
-        return self.marked_cells(block, (text,))[0]
-
-    def marked_cells(self, block: int, cells: Sequence[str]) -> tuple[str, ...]:
-        """Return the cells of a row with a mark after each link; links are looked for
-        in their order, and one whose words no cell has is left out."""
-        marked = list(cells)
-        cell, position = 0, 0
-        for words, address in links_in(self._document, block):
-            for index in range(cell, len(marked)):
-                at_character = marked[index].find(
-                    words, position if index == cell else 0
-                )
-                if at_character >= 0:
-                    mark = self._mark(words, address)
-                    marked[index] = (
-                        f"{marked[index][:at_character]}{mark}{marked[index][at_character + len(words) :]}"
-                    )
-                    cell, position = index, at_character + len(mark)
-                    break
-        return tuple(marked)
-
-    def lines(self) -> list[Line]:
-        """Return the list of addresses, one a line."""
-        colon = ":" if self._form == "markdown" else ""
-        return [
-            Line("reference", f"[{number}]{colon} {address}")
-            for address, number in self._numbers.items()
-        ]
-
-    def _mark(self, words: str, address: str) -> str:
-        number = self._numbers.setdefault(address, len(self._numbers) + 1)
-        return (
-            f"[{words}][{number}]"
-            if self._form == "markdown"
-            else f"{words} [{number}]"
-        )
-
-
-def links_in(document: Document, block: int) -> Iterator[tuple[str, str]]:
-    """Yield the words and the address of each link to another page in a block of a
-    document. Repeats are kept; a link without words, to this page or over `TITLE_CHARACTERS` is
-    left out."""
-    path = document.blocks[block].path
-    node = resolve(document.root, path)
-    if node is None:
-        return
-    run = path.rpartition("/")[2].removeprefix("text").isdigit()
-    base = urldefrag(document.page.final_url).url
-    stack: list[Node] = [node]
-    while stack:
-        node_inside = stack.pop()
-        children = [child for child in node_inside.children if isinstance(child, Node)]
-        stack.extend(
-            child for child in reversed(children) if not (run and child.breaks)
-        )
-        if (
-            node_inside.tag == "a"
-            and (words := text_of(node_inside))
-            and (address := absolute(node_inside.attrs.get("href", ""), base))
-        ):
-            yield words, address
 
 
 def all_links(document: Document) -> dict[str, str]:

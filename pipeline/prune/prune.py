@@ -49,8 +49,6 @@ class PruneOptions:
     max_tokens: int | None = None
     """Budget for the texts of all pages together, by `count_tokens`; None is `UNASKED`."""
     format: Form = "markdown"
-    links: bool = False
-    """Whether links become numbered references, listed below each page."""
     part: int = 1
     """1 for the best part, 2 for what would have come next, and so on."""
 
@@ -170,9 +168,7 @@ def _fill_parts(
     in reading order without one. A part after the last is empty."""
     # The title is in the answer's head; the budget is for what it says besides.
     has_question = reading.made_by != "content"
-    pages = _Pages(
-        documents, reading, Style(options.format, options.links, titled=True)
-    )
+    pages = _Pages(documents, reading, Style(options.format, titled=True))
     budget = options.max_tokens or 0
     remaining = pages.order()
     maker = PassageMaker(documents, reading, pages.costs)

@@ -100,9 +100,6 @@ REST: Final = {
     "blocked": 60.0,
 }
 """Seconds for which a provider is paused when it names no time."""
-WORKS: Final = 50
-"""Works that one request asks for by their DOIs: as many as OpenAlex takes in a
-filter."""
 SEAT: Final = 3
 """Of this many places one is for the results of a model's queries, however many it
 wrote. With every second, noise costs right pages; with every fourth, an oracle gains
@@ -168,7 +165,7 @@ class Chain:
         `beside` them in any case.
 
         The `scholarly` ones are one more line beside, for queries that ask for
-        published research, and are asked for works by their DOIs.
+        published research.
 
         A search of the web takes `deadline` seconds at most; `clock` gives seconds, for
         the pauses of providers."""
@@ -248,26 +245,6 @@ class Chain:
         if self._scholarly and self._scholarly != self._providers:
             lines += [(query, self._scholarly) for query in queries if query.scholarly]
         return lines
-
-    async def look_up(self, dois: Sequence[str]) -> Findings:
-        """Return what the catalogues of research know of works, each asked for those
-        that the ones before lack.
-
-        Nothing is raised: the outcomes say who answered, and there are none where no
-        catalogue is set. A DOI that none of them knows has no result."""
-        works: dict[str, SearchResult] = {}
-        outcomes: list[SearchOutcome] = []
-        ends = anyio.current_time() + min(self._deadline, STEP_SHARE * time_left())
-        for provider in self._scholarly:
-            missing = [doi for doi in dict.fromkeys(dois) if doi not in works]
-            for start in range(0, len(missing), WORKS):
-                batch = tuple(missing[start : start + WORKS])
-                query = SearchQuery("", dois=batch)
-                seconds = LONG_SHARE * max(0.0, ends - anyio.current_time())
-                outcome = await self._answer(provider, query, len(batch), seconds)
-                outcomes.append(outcome)
-                works |= {work.doi: work for work in outcome.results}
-        return Findings(tuple(works.values()), tuple(outcomes))
 
     async def _ask(
         self,

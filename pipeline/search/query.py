@@ -52,8 +52,6 @@ class SearchQuery:
     scholarly: bool = False
     """Whether it asks for published research, which catalogues of it are asked for
     besides."""
-    dois: tuple[str, ...] = ()
-    """Works that are asked for by these names, in place of words."""
     guessed: bool = field(default=False, compare=False)
     """Whether a model wrote it; what such queries find shares a part of the places."""
     asked: Question | None = field(default=None, compare=False, repr=False)
@@ -107,8 +105,6 @@ class SearchResult:
     author: str = ""
     """Names, parted by semicolons, of what a catalogue lists."""
     doi: str = ""
-    retracted: bool = False
-    """Whether a catalogue says that it was retracted, withdrawn or removed."""
     inside: bool = False
     """Whether an internal search service or page led to it."""
 

@@ -91,7 +91,6 @@ class Service:
     authors: Field = ""
     """A list of names."""
     doi: str = ""
-    retracted: Callable[[Mapping[str, object]], bool] = lambda row: False
     read: Callable[[bytes], object] = json.loads
     """A body as values."""
     pause: float = 0.0

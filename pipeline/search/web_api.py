@@ -153,8 +153,6 @@ class WebApi:
     ) -> Request | SearchOutcome:
         """Return what is sent, or why the service cannot be asked that."""
         service = self._service
-        if query.dois and "dois" not in service.able:
-            return self._failed("unsupported", f"{service.title} is not asked by DOI.")
         if skipped >= service.most or 0 < service.pages < query.page:
             bound = (
                 f"{service.pages} pages" if service.pages else f"{service.most} results"
@@ -271,7 +269,6 @@ class WebApi:
             language="".join(_texts([_value(row, service.language)]))[:2],
             author="; ".join(_texts(_value(row, service.authors))),
             doi=doi[0].lower() if doi else "",
-            retracted=service.retracted(row),
             inside=self._is_inside,
         )
 

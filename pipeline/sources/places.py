@@ -19,7 +19,7 @@ from typing import Final
 
 from errors import UsageError
 from pipeline.document.cite import position_name, position_of
-from pipeline.evidence.forms import VALUE_FORMATS, RowForm, rows_as
+from pipeline.evidence.forms import Form, rows_as
 from pipeline.evidence.render import Kept, Style, all_links, render, repeats_title
 from pipeline.evidence.show import FIRST, GAP, shortened
 from pipeline.prune.prune import UNASKED_PAGE, Pruned, PrunedPage, PruneOptions
@@ -102,7 +102,7 @@ def read_part(
     documents: Sequence[Document],
     part: str,
     *,
-    form: RowForm,
+    form: Form,
     max_tokens: int | None,
     number: int,
 ) -> Pruned:
@@ -111,11 +111,6 @@ def read_part(
 
     Raises `UsageError`, which says which places there are, where there is no such place."""
     kind, request = split_part(part)
-    if form not in VALUE_FORMATS and kind not in {"links", "files", "sql"}:
-        raise UsageError(
-            f'format="{form}" is for rows.',
-            hint='Write part="sql: SELECT * FROM t1", or format="markdown".',
-        )
     results: Sequence[_Listing | str]
     if kind == "sql":
         results = [_queried(documents, request, form)]
@@ -149,7 +144,7 @@ def read_part(
 
 
 def _listed(
-    index: int, document: Document, kind: str, request: str, form: RowForm
+    index: int, document: Document, kind: str, request: str, form: Form
 ) -> _Listing | str:
     """Return what one document has at a place, or that it has nothing there."""
     if kind == "outline":
@@ -196,9 +191,7 @@ def read_from_address(
         units.update(_below(document, start) if start is not None else ())
         # What is above the place comes after it.
         order = sorted(units, key=partial(_is_above, start or 0))
-        listings.append(
-            _blocks(index, document, order, options.format, links=options.links)
-        )
+        listings.append(_blocks(index, document, order, options.format))
     budget = UNASKED_PAGE if options.max_tokens is None else options.max_tokens
     return _filled(listings, budget, options.part)
 
@@ -307,7 +300,7 @@ def _below(document: Document, heading: int) -> range:
 
 
 def _section(
-    index: int, document: Document, heading: str, form: RowForm
+    index: int, document: Document, heading: str, form: Form
 ) -> _Listing | str:
     blocks = document.blocks
     headings = {
@@ -362,12 +355,11 @@ def _blocks(
     index: int,
     document: Document,
     units: Sequence[int],
-    form: RowForm,
+    form: Form,
     *,
     titled: bool = False,
-    links: bool = False,
 ) -> _Listing:
-    style = Style(VALUE_FORMATS[form], titled=titled, links=links)
+    style = Style(form, titled=titled)
 
     def write(start: int, stop: int) -> str:
         run = units[start:stop]
@@ -393,7 +385,7 @@ def _rows(
     index: int,
     columns: Sequence[str],
     rows: Sequence[Sequence[str]],
-    form: RowForm,
+    form: Form,
     about: str,
 ) -> _Listing:
     """Return rows of a document as items; `about` says what they are."""
@@ -441,7 +433,7 @@ def _described(table: SqlTable) -> str:
     return "\n".join((head, *(f"- {shortened(row, SAMPLE_TOKENS)}" for row in cells)))
 
 
-def _queried(documents: Sequence[Document], query: str, form: RowForm) -> _Listing:
+def _queried(documents: Sequence[Document], query: str, form: Form) -> _Listing:
     """Return the rows that a query finds in the tables of all documents.
 
     Raises `UsageError` where there are no tables, or the query is wrong."""

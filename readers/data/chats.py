@@ -120,13 +120,19 @@ def _name(value: object) -> str:
     return _said(value).partition("\n")[0]
 
 
+def in_utf8(text: str) -> str:
+    """Return UTF-8 that was escaped byte by byte, as in exports of Facebook, as its
+    letters; other text as it is."""
+    with suppress(UnicodeError):
+        return text.encode("latin-1").decode()
+    return text
+
+
 def _said(value: object, glue: str = "\n", depth: int = 0) -> str:
     """Return the words of a part of a message, those of a list with `glue` between
     them: nothing between the pieces of a text."""
     if isinstance(value, str):
-        with suppress(UnicodeError):  # Facebook escapes UTF-8 byte by byte
-            return value.encode("latin-1").decode()
-        return value
+        return in_utf8(value)
     if depth > _DEEPEST:
         return ""
     if isinstance(value, dict):

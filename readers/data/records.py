@@ -7,7 +7,6 @@ as CSV make. Not for: which of these a text is (`sniff.py`)."""
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from itertools import chain
 from typing import Final
 
@@ -21,7 +20,7 @@ from readers.converted import (
     html_table,
     whole_page,
 )
-from readers.data.chats import chats_to_html
+from readers.data.chats import chats_to_html, in_utf8
 from readers.text.markup import fragment_to_html, plain_text
 from readers.tree import MAX_DEPTH
 
@@ -188,13 +187,10 @@ def _flat(
 
 
 def _said(value: object) -> str:
-    """Return a value as a cell says it: nothing for null, as CSV has it; UTF-8 that was
-    escaped byte by byte, as in exports of Facebook, as its letters."""
-    if not isinstance(value, str):
-        return "" if value is None else str(value).lower()
-    with suppress(UnicodeError):
-        return value.encode("latin-1").decode()
-    return value
+    """Return a value as a cell says it: nothing for null, as CSV has it."""
+    if isinstance(value, str):
+        return in_utf8(value)
+    return "" if value is None else str(value).lower()
 
 
 class _ValueWriter:

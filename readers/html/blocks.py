@@ -615,31 +615,6 @@ def _cut_listing(listing: str) -> list[str]:
 
 # Blocks
 
-_TEXT_RUN: Final = re.compile(r"text\d+")
-"""Last step of the path of a run of text, which has no element of its own."""
-
-
-def resolve(root: Node, path: str) -> Node | None:
-    """Return the node that a block's path names; for a run of text, the node that holds
-    it; None for no such path."""
-    node = root
-    steps = path.split("/")
-    if steps[0] != root.tag:
-        return None
-    for step in steps[1:]:
-        if _TEXT_RUN.fullmatch(step):
-            return node
-        children = [child for child in node.children if isinstance(child, Node)]
-        matches = [
-            child
-            for child, label in zip(children, label_children(node), strict=True)
-            if label == step
-        ]
-        if not matches:
-            return None
-        node = matches[0]
-    return node
-
 
 def content_blocks(
     root: Node, about: Sequence[str] = ()

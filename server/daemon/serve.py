@@ -42,7 +42,7 @@ from server.process import (
 )
 from server.settings import Log, Settings
 from server.shared import Shared
-from server.stdio import exchanged
+from server.stdio import client_messages
 from server.version import VERSION
 
 if TYPE_CHECKING:
@@ -255,7 +255,7 @@ class _Daemon:
             local_caller.set(f"process {client.process}")
             lowlevel = context.server._lowlevel_server
             wire = _Wire(lines, output, client)
-            async with exchanged(wire, wire) as (messages, answers):
+            async with client_messages(wire, wire) as (messages, answers):
                 await serve_dual_era_loop(
                     lowlevel,
                     messages,

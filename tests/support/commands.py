@@ -33,7 +33,6 @@ NEEDED: Final = (
     "cli.index",
     "cli.kept",
     "cli.models",
-    "cli.terminal",
     "extras.http.serve",
     "extras.install.install",
     "server.app",

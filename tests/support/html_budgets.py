@@ -136,7 +136,7 @@ def one_case(sources: Sequence[str], draw: random.Random) -> str:
     ]
     budget = draw.choice((None, 0, 1, 5, draw.randrange(300), draw.randrange(3000)))
     part = draw.choice((1, 1, 2))
-    options = PruneOptions(budget, draw.choice(FORMS), links=draw.random() < 0.3, part=part)
+    options = PruneOptions(budget, draw.choice(FORMS), part=part)
     query = draw.choice(QUERIES)
     result = asyncio.run(prune(documents, Question(query), options=options, reader=Blend(None)))
     wrong = complaint(documents, options, result)

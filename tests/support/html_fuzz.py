@@ -16,11 +16,12 @@ from pipeline.prune.prune import PruneOptions, prune
 from pipeline.question.question import Question
 from pipeline.reading.relevance import Blend
 from pipeline.text.tokens import count_tokens
-from readers.html.blocks import content_blocks, resolve
+from readers.html.blocks import content_blocks
 from readers.html.clean import clean
 from readers.html.document import read_document
 from readers.page import Page
 from readers.tree import text_of, walk
+from tests.support.pages import resolve
 
 PAGES: Final = Path(__file__).resolve().parents[2] / "shared" / "data" / "pages"
 LONGEST: Final = 4_000

@@ -1,7 +1,10 @@
 """Pages as fetching leaves them, for tests of what is done with them."""
 
+import re
+
 from readers.html.document import read_document
 from readers.page import Document, Page
+from readers.tree import Node, label_children
 
 RIVERS = (
     """<title>Rivers - Atlas</title><nav><ul><li><a>Home</a><li><a>Maps</a><li><a>Shop</a></ul></nav>
@@ -31,3 +34,20 @@ def document(
     return read_document(
         Page(url, url, title, html, "text/html", author=author, published=published)
     )
+
+
+def resolve(root: Node, path: str) -> Node | None:
+    """Return the node that a block's path names; for a run of text, the node that holds it; None for
+    no such path."""
+    node, steps = root, path.split("/")
+    if steps[0] != root.tag:
+        return None
+    for step in steps[1:]:
+        if re.fullmatch(r"text\d+", step):
+            return node
+        children = [child for child in node.children if isinstance(child, Node)]
+        labels = dict(zip(label_children(node), children, strict=True))
+        if step not in labels:
+            return None
+        node = labels[step]
+    return node

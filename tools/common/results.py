@@ -91,6 +91,9 @@ class DraftItem(BaseModel):
     number: int
     kind: str
     outcome: str
+    lacks: bool = Field(
+        default=False, description="Whether something of it was not found"
+    )
     citation: str = ""
 
 

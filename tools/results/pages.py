@@ -29,9 +29,6 @@ class PrunedPageInfo(BaseModel):
     )
     published: str = Field(description="ISO date, empty when unknown")
     language: str
-    citations: list[str] = Field(
-        description="One URL with a text fragment for each kept block, on request"
-    )
     notes: list[str]
     trust: Trust = Field(default="visible", description=TRUST)
     hidden: int = Field(default=0, description=HIDDEN)
@@ -129,7 +126,6 @@ def _page(read: PagesRead, number: int) -> PrunedPageInfo:
         handle=page_handle(page),
         published=page.published,
         language=page.language,
-        citations=list(read.citations.get(number, ())),
         notes=list(page.notes),
         trust=page.trust,
         hidden=page.hidden,
