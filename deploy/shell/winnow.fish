@@ -39,7 +39,7 @@ complete -c winnow -n '__fish_seen_subcommand_from fetch' -l set -d 'any setting
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l question -d 'What to look for; empty reads from the top.'
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l max-tokens -d 'Default as much as helps.'
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l part -d 'Instead of question, one of outline; section HEADING; pages 66-120; whole; links; files (of a folder; files NAME); tables (names, columns, rows of each); or SQL over all rows of the tables sql SELECT city, avg(price) FROM t1 GROUP BY city'
-complete -c winnow -n '__fish_seen_subcommand_from fetch' -l format -d ''
+complete -c winnow -n '__fish_seen_subcommand_from fetch' -l format -d 'Of the text.'
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l cursor -d 'From the last answer.'
 complete -c winnow -n '__fish_seen_subcommand_from fetch' -l fresh -d 'Skip the cache.'
 complete -c winnow -n __fish_use_subcommand -a extract -d 'the sentences of given sources that answer, or none'
