@@ -1,6 +1,8 @@
 """What a PDF shows comes out as its reader sees it: scripts, tables, columns, forms, comments,
 heads, hidden print."""
 
+import base64
+import zlib
 from collections.abc import Sequence
 
 import pytest
@@ -419,6 +421,24 @@ def test_codes_of_glyphs_in_the_place_of_letters_are_not_taken_for_text(codes: s
         assert "cannot be read as text" in page.unread
         with pytest.raises(SourceUnreadable, match="cannot be read as text"):
             read(make_pdf([[(f"{codes} {codes}", 11)]]))
+
+
+def test_a_page_whose_filters_no_decoder_of_ours_has_leaves_the_other_pages() -> None:
+    text = b"BT /F1 12 Tf 72 700 Td (%s) Tj ET"
+    odd = base64.a85encode(zlib.compress(text % b"Boats leave at ten.")) + b"~>"
+    leaf = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << %s >> >>"
+    objects = [
+        b"<< /Type /Catalog /Pages 2 0 R >>",
+        b"<< /Type /Pages /Kids [6 0 R 7 0 R] /Count 2 >>",
+        FONT,
+        packed(text % b"Boats leave at nine."),
+        b"<< /Length %d /Filter [/A85 /Fl] >>\nstream\n%s\nendstream" % (len(odd), odd),
+        leaf % (4, FONTS),
+        leaf % (5, FONTS),
+    ]
+    page = read(make_file(objects))
+    assert "Boats leave at nine." in page.html
+    assert page.unread.startswith("pages not read: 1 of 2 (the first is page 2)")
 
 
 def test_code_keeps_its_indentation() -> None:

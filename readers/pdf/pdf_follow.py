@@ -10,7 +10,7 @@ from collections import Counter
 from typing import Any, Final
 
 from pypdf import Configuration, PdfReader, apply_configuration
-from pypdf.errors import PyPdfError
+from pypdf.errors import DeprecationError, PyPdfError
 
 from cancellation import check_cancelled
 from readers.converted import DAMAGED, Unreadable
@@ -44,7 +44,7 @@ class FollowedFile:
                 if self._reader.is_encrypted:
                     self._reader.decrypt("")
                 len(self._reader.pages)
-        except (PyPdfError, *DAMAGED, RecursionError, NotImplementedError) as error:
+        except (PyPdfError, DeprecationError, *DAMAGED) as error:
             raise Unreadable(f"it is a damaged PDF ({type(error).__name__})") from error
 
     def lets_pass(self, number: int) -> bool:
@@ -58,7 +58,7 @@ class FollowedFile:
                 size, text_operators, forms = self._cost(
                     data, page.get("/Resources"), ()
                 )
-        except (PyPdfError, *DAMAGED, RecursionError, NotImplementedError):
+        except (PyPdfError, DeprecationError, *DAMAGED):
             return False
         return (
             size <= MOST_CONTENT
