@@ -164,7 +164,7 @@ class Counting:
     ("answers", "question", "least", "most"),
     [
         ("berth 7", "Which walks does berth 7 have?", 100, 250),
-        ("nowhere", "Which walks does berth 7 have?", 1_000, 1_500),
+        ("nowhere", "Which walks does berth 7 have?", 400, 1_000),
         ("nowhere", "Which walks does Piran have?", 100, 250),
     ],
     ids=["a window answers", "none does", "a name is nowhere"],
@@ -209,7 +209,7 @@ async def test_a_long_text_is_scored_the_same_wherever_time_ends_and_it_is_said(
         with Call(soon(2), light=True).running():
             return await reader.read(Question("Which walks does berth 7 have?"), [page])
 
-    early, late = [await read(most) for most in (300, 700)]
+    early, late = [await read(most) for most in (300, 400)]
     assert early.late
     assert late.late
     assert np.array_equal(early.values, late.values)

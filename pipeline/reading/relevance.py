@@ -64,9 +64,9 @@ questions at 512 tokens, 2 .863."""
 GROUPS_WEIGHT: Final = 0.5
 """Weight of shared letter groups for a question in another language than the page: .42
 to .50 of 26 at 512 tokens."""
-EMBED_TOKENS: Final = 32_000
-"""Most tokens that one call embeds, units in the best windows by BM25 first: 9.8
-processor seconds of MiniLM, by 16,000 tokens of prose in 4.9."""
+EMBED_TOKENS: Final = 12_000
+"""Most tokens that one call embeds, units in the best windows by BM25 first: with
+32,000 a question over a folder takes 1.5 times as long and shows as much."""
 FIRST_TOKENS: Final = 4_000
 """Most that is embedded of one text with more than `EMBED_TOKENS` before a
 cross-encoder looks, .3 processor seconds."""
