@@ -56,3 +56,29 @@ async def test_words_of_ours_in_a_source_stay_inside_the_frame_and_answer_nothin
             assert [line for line in LINES if line in ours] == [], (tool, text_of(result))
             assert data_of(result).get("verdict") != "answered", (tool, text_of(result))
             assert not text_of(result).startswith("Probably answered"), tool
+
+
+REPEATED = {
+    "once": "<p>{}</p>",
+    "in paragraphs": "<p>{}</p>" * 20,
+    "as headings": "<h2>{}</h2>" * 20,
+    "in one paragraph": f"<p>{'{} ' * 20}</p>",
+}
+
+
+@pytest.mark.parametrize("form", REPEATED)
+async def test_a_page_that_repeats_the_question_hides_no_page_that_answers(
+    form: str, connect: Connect, tmp_path: Path
+) -> None:
+    asked = "When does the ferry to Ostholm leave?"
+    fill = "The museum shows nets and ropes. Tickets are sold at the office. " * 4
+    pages = {"repeats": REPEATED[form].replace("{}", asked), "answers": f"<p>{fill}</p>"}
+    pages["answers"] += "<p>Boats to the island go at 7:45 from pier two.</p>"
+    for name, html in pages.items():
+        (tmp_path / f"{name}.html").write_text(f"<title>{name}</title>{html}")
+    sources = [str(tmp_path / f"{name}.html") for name in pages]
+    cache = str(tmp_path.parent / f"{tmp_path.name}-cache")
+    async with connect(cache=cache, folders=str(tmp_path)) as client:
+        for tool in ("extract_relevant", "fetch_and_prune_html"):
+            result = await client.call_tool(tool, {"question": asked, "sources": sources})
+            assert "7:45" in text_of(result), tool

@@ -26,6 +26,7 @@ from pipeline.evidence.show import (
 from pipeline.reading.reading import Reading
 from pipeline.text.frame import inert, is_injection
 from pipeline.text.tokens import count_each, cut_to_tokens
+from pipeline.text.words import index_terms
 from pipeline.work import traced
 from readers.page import Document, Evidence, Score, Verdict, least_trust
 
@@ -101,6 +102,27 @@ def quotable(
     ]
 
 
+def least_shown(
+    order: Sequence[int], documents: Sequence[Document], reading: Reading
+) -> float:
+    """Return the score from which a passage begins: `SHOWN_SHARE` of the best of
+    `order` that has a word beyond the question's own.
+
+    A page that repeats the question answers nothing, and would leave out what does."""
+    if not order:
+        return 0.0
+    telling = (row for row in order if not _only_asks(row, documents, reading))
+    return SHOWN_SHARE * float(reading.values[next(telling, order[0])])
+
+
+def _only_asks(row: int, documents: Sequence[Document], reading: Reading) -> bool:
+    index, unit = reading.places[row]
+    language = documents[index].page.language or reading.question.language
+    asked = reading.question.translated_to(language)
+    known = asked.terms(language, keep_stop_words=True)
+    return set(index_terms(unit.text, language=language)).issubset(known)
+
+
 @traced("assemble")
 def assemble(
     documents: Sequence[Document],
@@ -132,8 +154,8 @@ def assemble(
     # what a model named goes out alone; the rest is counted as left out, and has the cursor
     named = [row for row in near if row in reading.only] or near
     # 2. Passages around the best of them, as many as there is room for
-    share = 0.0 if is_short and not reading.answered else SHOWN_SHARE
-    least_score = share * float(reading.values.max())
+    whole = is_short and not reading.answered
+    least_score = 0.0 if whole else least_shown(near, documents, reading)
     chosen = writer.maker.choose(
         named,
         lambda passages: writer.write(passages).tokens,

@@ -16,7 +16,7 @@ import numpy as np
 from cancellation import check_cancelled
 from errors import UsageError
 from pipeline.document.units import tag_sentences
-from pipeline.evidence.assemble import SHOWN_SHARE, UNASKED, fill, quotable
+from pipeline.evidence.assemble import UNASKED, fill, least_shown, quotable
 from pipeline.evidence.forms import Form
 from pipeline.evidence.passages import PassageMaker, UnitRange
 from pipeline.evidence.render import (
@@ -176,7 +176,7 @@ def _fill_parts(
     outside = 0
     chosen: list[int] = []
     remainder = ""  # of the unit `chosen[0]`, which no part has room for
-    least_score = SHOWN_SHARE * float(reading.values.max(initial=0.0))
+    least_score = least_shown(remaining, documents, reading)
     for number in range(1, options.part + 1):
         check_cancelled()
         if remainder:
