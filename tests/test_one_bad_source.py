@@ -7,6 +7,7 @@ from pathlib import Path
 import anyio
 import pytest
 
+import readers
 from pipeline.services import DocumentMemory
 from readers.page import Page
 from tests.support import Connect, data_of, text_of
@@ -107,3 +108,10 @@ async def test_a_short_page_that_comes_last_waits_for_no_two_long_ones() -> None
         for html in htmls:
             group.start_soon(keep, html)
     assert read[0] == len(GOOD)
+
+
+@pytest.mark.parametrize("header", ["To", "From", "Cc", "Sender", "Content-Type", "Date"])
+@pytest.mark.parametrize("value", ["a: b@c.example; d: e@f.example; ", "(" * 300, "<@a,@b:" * 400])
+def test_a_bad_header_costs_no_words_of_a_message(header: str, value: str) -> None:
+    mail = f"{header}: {value}\nSubject: Ferry\n\nIt leaves at 7:45.\n"
+    assert "It leaves at 7:45." in readers.read(mail.encode(), name="ferry.eml").text

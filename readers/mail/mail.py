@@ -17,7 +17,7 @@ from email.policy import EmailPolicy
 from email.utils import parsedate_to_datetime
 from itertools import groupby
 from operator import itemgetter
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from cancellation import check_cancelled
 from readers.convert import Raw, converted, kind_of
@@ -87,6 +87,14 @@ class _Policy(EmailPolicy):
         name, value = super().header_source_parse(sourcelines)
         cut = value[:LONGEST_HEADER]
         return name, value if cut == value else f"{cut} …"
+
+    def header_fetch_parse(self, name: str, value: str) -> Any:
+        """Return a header as its name says it is read, as plain text where the standard
+        library's parser fails on it: a bad line of addresses costs no message."""
+        try:
+            return super().header_fetch_parse(name, value)
+        except DAMAGED:
+            return self.header_factory("X-Text", "".join(value.splitlines()))
 
 
 def eml_to_html(body: bytes) -> Converted:
