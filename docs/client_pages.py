@@ -42,7 +42,10 @@ def client_entry(name: str) -> str:
         ]
     if client.project:
         lines.append(f"- Of a project (`--scope project`): `{client.project}`")
-    lines.append(f"- By hand, from the first release on: `{entry}`")
+    lines += [
+        f"- By hand: the entry that `winnow install {name} --dry-run` shows; from the "
+        f"first release on `{entry}`"
+    ]
     if TITLES[name] in links():
         lines.append(f"- [Add it with one click]({links()[TITLES[name]]})")
     lines.append(
