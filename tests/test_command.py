@@ -173,7 +173,7 @@ def test_a_draft_is_checked_against_a_file_without_any_question(
     draft = "The mooring fee is 15 crowns a night."
     run = winnow(cache_folder, "extract", str(note), "--draft", draft, folder=None)
     assert run.returncode == 3, run.stderr
-    assert "in no source: 15 crowns" in run.stdout
+    assert "in no source: 15" in run.stdout
 
 
 @pytest.mark.parametrize("command", ["models", "cache", "doctor"])
