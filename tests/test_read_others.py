@@ -71,6 +71,12 @@ def test_a_mark_of_a_note_in_a_book_is_no_digit_of_the_number_before_it(mark: st
     assert "kg<sup>" in page.html
 
 
+def test_a_book_without_any_text_is_refused_and_said_to_be_so() -> None:
+    with pytest.raises(SourceUnreadable, match="chapters have no text"):
+        read(book({"one": "<p/>", "two": "<img src='a.png'/>"}), "a.epub")
+    assert "Tide" in read(book({"one": "<img src='a.png' alt='Tide'/>"}), "a.epub").html
+
+
 def test_what_a_book_keeps_out_of_its_order_is_read_last() -> None:
     chapters = {"a": "<p>Riddle 7.</p>", "b": "<p>It is the tide.</p>", "c": "<p>Riddle 8.</p>"}
     page = read(book(chapters, last="b"), "a.epub")

@@ -73,6 +73,8 @@ def epub_to_html(body: bytes) -> Converted:
     if not chapters:
         why = "whose chapters are encrypted (DRM)" if sealed else "without chapters"
         raise Unreadable(f"it is a book {why}")
+    if not any(plain_text(chapter) or " alt=" in chapter for chapter in chapters):
+        raise Unreadable("it is a book whose chapters have no text")
     lacking = len(order) - len(chapters)
     unread = f"{lacking} of its {len(order)} chapters" if lacking else ""
     # What the styles of a book hide is hidden here as in any page.
