@@ -8,6 +8,7 @@ from protego import Protego
 
 from errors import AddressRefused
 from pipeline.fetch.exchange import (
+    ROBOTS_BYTES,
     lifetime,
     retry_after,
 )
@@ -127,6 +128,15 @@ async def test_a_robots_txt_over_500_kib_is_believed_as_far_as_that() -> None:
     async with open_site(routes) as site, open_local() as fetcher:
         assert (await fetcher.fetch(site.url("/p"))).title == "Piran"
         assert type(await failure_of(fetcher, site.url("/hidden/x"))) is AddressRefused
+
+
+@pytest.mark.anyio
+async def test_half_a_rule_at_the_end_of_a_long_robots_txt_allows_nothing() -> None:
+    rules = b"User-agent: *\nDisallow: /\n"
+    rules = rules.ljust(ROBOTS_BYTES - len(b"\nAllow: /"), b"#") + b"\nAllow: /public\n"
+    routes = {"/robots.txt": Reply(rules, kind="text/plain"), "/hidden": Reply()}
+    async with open_site(routes) as site, open_local() as fetcher:
+        assert type(await failure_of(fetcher, site.url("/hidden"))) is AddressRefused
 
 
 @pytest.mark.anyio

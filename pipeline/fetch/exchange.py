@@ -466,7 +466,10 @@ class WebExchange:
                 elif answer.status >= 500 or answer.status == 429 or answer.cut:
                     break
                 else:
-                    rules = decode(answer.body[:ROBOTS_BYTES]).text
+                    lines = answer.body[: ROBOTS_BYTES + 1].splitlines(keepends=True)
+                    if len(answer.body) > ROBOTS_BYTES:
+                        lines.pop()  # half a rule may allow what the whole does not
+                    rules = decode(b"".join(lines)).text
                     return await in_thread(Protego.parse, rules)
         return None
 
