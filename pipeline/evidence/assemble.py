@@ -33,7 +33,7 @@ from readers.page import Document, Evidence, Score, Verdict, least_trust
 UNASKED: Final = 700
 """Most tokens of an answer whose budget the caller leaves open."""
 SHOWN_SHARE: Final = 0.4
-"""Share of the best score from which a passage begins, whatever room is left: of 340
+"""Share of the best score, by `least_shown`, from which a passage begins, whatever room is left: of 340
 questions at 256 and 512 tokens none is lost, and answers of 512 are 42 tokens
 shorter."""
 NEAREST_TOKENS: Final = 150
