@@ -152,7 +152,7 @@ Verdict = Literal["first", "second", "bias"]
 
 async def compare(question: str, first: str, second: str, judge: Generator) -> Verdict:
     """Return which answer a judge takes for the better in both orders; `bias` where the
-    order decides (zero-index §5.1: P-BIAS)."""
+    order decides (zero-index §5.1: P-BIA)."""
     taken = []
     for one, other in ((first, second), (second, first)):
         asked = f"Question: {question}\nA: {one}\nB: {other}\nWhich answers the question, A or B?"

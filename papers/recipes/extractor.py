@@ -129,7 +129,7 @@ def _is_long(one: Shown) -> bool:
 
 def _with_summaries(plain: Sample, one: Shown) -> Sample:
     """Return a sample whose answer has a summary before each tag: the beginning of its
-    sentence, where the paper has GPT-4o's words."""
+    sentence, where the paper has a model's words."""
     said = []
     for number in sorted(one.gold):
         text = one_line(one.candidates[number - 1].sentence.text)
