@@ -67,6 +67,13 @@ async def error(embedder: Embedder, rule: Rule) -> float:
     return float(np.mean(found))
 
 
+class Rising(Reader):
+    """Is surer of each further gap."""
+
+    def _margin(self, asked: str) -> float:
+        return 0.1 + len(self.prefixes) / 1_000
+
+
 @row(76, "ID θ is 0, then the mean of the margins", "papers/idms/partition.py")
 async def _(bench: Bench) -> Outcome:
     chance = np.random.default_rng(0)
@@ -94,6 +101,8 @@ async def _(bench: Bench) -> Outcome:
         edges += [gap + 1] if margin <= np.mean(seen[1:] or seen) else []
         seen.append(margin)
     assert [start for start, _ in found] == edges
+    longest = await Judge(Rising(), store=None, seconds=30).chunks(LINES * 12)
+    assert longest == [(0, 12 * len(LINES))]
     printed, ours = (
         await error(bench.embedder, "running"),
         await error(bench.embedder, "partition"),

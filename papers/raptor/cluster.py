@@ -307,7 +307,7 @@ def soft_mixture(vectors: Rows, *, neighbours: int | None = None) -> list[list[i
         MissingExtra: The extra `papers` is not installed.
     """
     n = len(vectors)
-    # As in the paper's code: so few are one cluster.
+    # So few are one cluster, as at the local step of the paper's code.
     if n <= DIMENSIONS + 1:
         return [list(range(n))]
     rows = vectors.astype(np.float64)
