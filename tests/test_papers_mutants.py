@@ -34,6 +34,7 @@ UNITS: Final = "pipeline/document/units.py"
 SUMMARISE: Final = "papers/raptor/summarise.py"
 QUERY: Final = "papers/raptor/query.py"
 CLUSTER: Final = "papers/raptor/cluster.py"
+PRUNE: Final = "papers/htmlrag/prune.py"
 
 MUTANTS: Final = (
     Mutant(
@@ -284,7 +285,7 @@ MUTANTS: Final = (
     Mutant("htmlrag.35", "readers/html/names.py", " script source ", " source "),
     Mutant(
         "htmlrag.38",
-        "papers/htmlrag/prune.py",
+        PRUNE,
         "words = block_words // 2",
         "words = 2 * block_words // 3",
     ),
@@ -341,6 +342,107 @@ MUTANTS: Final = (
     ),
     Mutant("idms.78", "papers/idms/density.py", "-1.0 if reading.printed else 0.0", "0.0"),
     Mutant("idms.80", LLAMA, "model.n_tokens = shared\n", "model.n_tokens = shared = 0\n", "llama"),
+    Mutant("zero_index.1", ASKING, 'if way == "pages" and chosen.rows:', "if False:"),
+    Mutant(
+        "zero_index.5",
+        "pipeline/text/words.py",
+        '_GLOSSES.glob("*.txt")',
+        '_GLOSSES.glob("de.txt")',
+    ),
+    Mutant(
+        "zero_index.5",
+        PARSER,
+        "left = len(self._folded) if foreign else 0",
+        "left = 99 if foreign else 0",
+    ),
+    Mutant(
+        "zero_index.7",
+        "papers/recipes/configs/parser_paper.toml",
+        "samples = 10000",
+        "samples = 5000",
+    ),
+    Mutant("zero_index.9", "pipeline/search/chain.py", "empties > 1", "empties > 2"),
+    Mutant(
+        "zero_index.14",
+        "papers/zero_index/tags.py",
+        "return _TAG_OPENING.sub(_DEFUSED, one_line(text))",
+        "return one_line(text)",
+    ),
+    Mutant(
+        "zero_index.19",
+        EXTRACTOR,
+        "load_own(part), rng):\n        plain",
+        "load_public(part), rng):\n        plain",
+    ),
+    Mutant("zero_index.26", MEASURES, '"second", "bias"]', '"second", "bias", "tie"]'),
+    Mutant("htmlrag.33", "readers/tree.py", "li summary td th", "li summary"),
+    Mutant(
+        "htmlrag.33",
+        "readers/tree.py",
+        'hgroup section search")\n"""Blocks',
+        'hgroup section search main")\n"""Blocks',
+    ),
+    Mutant("htmlrag.37", "papers/htmlrag/block_tree.py", "queue.popleft()", "queue.pop()"),
+    Mutant(
+        "htmlrag.42",
+        HTML,
+        "min(scorer.max_tokens, max(FEWEST_SHOWN, PROMPT_BUDGETS * budget))",
+        "scorer.max_tokens",
+    ),
+    Mutant(
+        "htmlrag.43",
+        PRUNE,
+        'int(setting.partition(":")[2] or PAPER_WORDS)',
+        "PAPER_WORDS",
+    ),
+    Mutant(
+        "htmlrag.43",
+        "bench/papers_html.py",
+        'PruneOptions(most, "html"),\n                    embedder=bench.embedder,\n                    block',
+        'PruneOptions(most // (1 + 7 * (words > 256)), "html"),\n'
+        "                    embedder=bench.embedder,\n                    block",
+    ),
+    Mutant("htmlrag.51", HTML, "HEAD_WORDS: Final = 4", "HEAD_WORDS: Final = 3"),
+    Mutant("htmlrag.52", PRUNE, "order[max(len(kept), number < options.part) :]", "order[1:]"),
+    Mutant(
+        "htmlrag.52",
+        PRUNE,
+        "[*scored, *range(len(scored), len(found.blocks))]",
+        "list(range(len(found.blocks)))",
+    ),
+    Mutant(
+        "raptor.59",
+        "models/backends/onnx.py",
+        "return OnnxEmbedder(_OURS[name])",
+        "return OnnxEmbedder()",
+    ),
+    Mutant(
+        "raptor.59",
+        "pipeline/raptor/build.py",
+        'name = reading.name if reading else "lexical"',
+        'name = "lexical"',
+    ),
+    Mutant(
+        "raptor.60",
+        "papers/raptor/tree.py",
+        'clustering: Clustering = "kmeans"',
+        'clustering: Clustering = "gmm"',
+        "papers",
+    ),
+    Mutant("raptor.63", CLUSTER, "if n <= DIMENSIONS + 1:", "if n <= 9:", "papers"),
+    Mutant(
+        "raptor.72",
+        "bench/papers_raptor.py",
+        "other, vector, range(1, len(other.layers))",
+        "other, vector, ()",
+    ),
+    Mutant("raptor.74", MEASURES, "# The judge\n", "def meteor() -> None: ...\n\n\n# The judge\n"),
+    Mutant(
+        "idms.76",
+        "papers/idms/idms.py",
+        "if margins[-1] <= threshold else []",
+        "if margins[-1] <= threshold or gap + 1 - edges[-1] == 64 else []",
+    ),
 )
 
 
