@@ -33,6 +33,7 @@ PACKAGES: Final[Mapping[str, Mapping[str, str]]] = {
         "python_calamine": "python-calamine",
         "olefile": "olefile",
     },
+    "parquet": {"pyarrow": "pyarrow"},
     "browser": {"playwright": "playwright"},
     "train": {"torch": "torch", "transformers": "transformers", "peft": "peft"},
 }

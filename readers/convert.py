@@ -11,7 +11,13 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from cancellation import check_cancelled
-from errors import NeedsBrowser, SourceError, SourceUnreadable
+from errors import (
+    BrokenExtra,
+    MissingExtra,
+    NeedsBrowser,
+    SourceError,
+    SourceUnreadable,
+)
 from readers import sniff
 from readers.converted import (
     ALL_PAGES,
@@ -244,6 +250,8 @@ def _convert(raw: Raw, kind: str) -> Converted:
         return _by_format(raw, kind)
     except (NeedsScripts, Unreadable, SourceError, MemoryError):
         raise
+    except (MissingExtra, BrokenExtra) as error:
+        raise Unreadable(f"it is {kind}: {error}") from error
     except Exception as error:
         _log.exception("the reader of %s failed", kind)
         if kind.startswith("text/") or kind.endswith(("xml", "json")):

@@ -42,6 +42,7 @@ COMMANDS = {
     ),
     "ocr": ("extract", QUESTION, "{folder}/scan.png", "--folder", "{folder}"),
     "office-legacy": ("extract", QUESTION, "{folder}/old.xls", "--folder", "{folder}"),
+    "parquet": ("extract", QUESTION, "{folder}/fares.parquet", "--folder", "{folder}"),
     "browser": ("fetch", "{site}", "--set", "browser=/bin/true", "--set", "networks=loopback"),
     "llama": ("research", QUESTION, "--set", "embedder=llama:{folder}/model.gguf"),
 }
@@ -56,6 +57,7 @@ def filled(tmp_path: Path) -> Path:
     (tmp_path / "model.gguf").write_bytes(b"GGUF")
     (tmp_path / "scan.png").write_bytes(white_png(400, 300))
     (tmp_path / "old.xls").write_bytes(ole("Workbook"))
+    (tmp_path / "fares.parquet").write_bytes(b"PAR1 and more PAR1")
     return tmp_path
 
 

@@ -21,7 +21,7 @@ _FOLDER_END: Final = "\0"
 """End of a folder's path, which no name has."""
 _PROGRAMS: Final = (
     "node_modules/\n__pycache__/\nsite-packages/\n*.lock\npackage-lock.json\n"
-    "npm-shrinkwrap.json\npnpm-lock.yaml\ngo.sum\n"
+    "npm-shrinkwrap.json\npnpm-lock.yaml\ngo.sum\nThumbs.db\n"
 )
 
 

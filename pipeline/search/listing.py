@@ -30,7 +30,7 @@ _HIDDEN: Final = (".", "~$")
 """Beginnings of hidden names, and of Office's lock files."""
 _OLD_ENDINGS: Final = (
     ".doc .xls .xlsb .ppt .msg .pst .pages .numbers .wpd .wps .one .pub .mobi .azw3 .chm "
-    ".djvu .xps .vsd .vsdx .sqlite .sqlite3 .db .parquet .mdb .accdb"
+    ".djvu .xps .vsd .vsdx .parquet .mdb .accdb"
 )
 """Endings of documents of forms that no reader here knows."""
 Passed = tuple[tuple[str, int], ...]
