@@ -188,5 +188,8 @@ async def test_a_page_read_by_cursor_comes_whole_once_and_in_order(
 
 async def test_each_format_is_read_from_the_top(connect: Connect, tmp_path: Path) -> None:
     made = [(sample.name, sample.body) for sample in samples(2 * (len(MAKERS) - len(lacking())))]
-    odd = [(f"odd{number}-{one.file}", one.body) for number, (_, one) in enumerate(odd_documents())]
+    odd = [
+        (f"odd{number}{Path(one.file).suffix}", one.body)
+        for number, (_, one) in enumerate(odd_documents())
+    ]
     await check(connect, tmp_path, made + odd)

@@ -177,10 +177,13 @@ class FolderProvider:
             await self._look_around()
             self._bring_forward(query.question.terms(language))
             await self._catch_up(self._patience)
-            # 2. Find the files; where there is none yet, count on for longer
+            # 2. Find the files; where there is none yet, count on for longer. What is counted
+            # meanwhile was not searched
+            uncounted = self._uncounted
             files, found_by = await self._find(query.question, language, last)
-            if not files and self._uncounted:
+            if not files and uncounted:
                 await self._catch_up(LONGER * self._patience)
+                uncounted = self._uncounted
                 files, found_by = await self._find(query.question, language, last)
             faults = await in_thread(self._opened().unread)
         except sqlite3.Error as error:
@@ -205,9 +208,9 @@ class FolderProvider:
         in_part = f", {begun} more by the first pages" if begun else ""
         by = ", searched by words only" if found_by == "words alone" else ""
         unread = (
-            f"{total - self._uncounted} of {total} documents are read{in_part}{by}; "
+            f"{total - uncounted} of {total} documents are read{in_part}{by}; "
             f"repeat the call to continue."
-            if self._uncounted
+            if uncounted
             else ""
         )
         unsearched = " ".join(_left_out(faults, self._listing))
