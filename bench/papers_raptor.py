@@ -204,11 +204,10 @@ async def _(_: Bench) -> Outcome:
     assert len(headed) == 3 and all(leaf.startswith("Part") for leaf in headed)
     assert len(before) > 15 and len({*after} - {*before}) <= 3
     return differs(
-        "no sentence is cut, and one that does not fit begins the next leaf; leaves also end at headings, and of "
-        "several "
-        f"block ends where a hash is least, so that an insertion changes few: {len(sizes)} leaves, mean "
-        f"{np.mean(sizes):.0f} "
-        f"tokens, none under {SHORT_SHARE:.0%} but at such an end"
+        f"no sentence is cut; a full leaf ends, from {100 * SHORT_SHARE:.0f} tokens on if it has so many, at the block "
+        "end (else the sentence end) of the least hash, so that an insertion changes few, where in the paper the "
+        "sentence that does not fit begins the next; leaves also end at headings and where text is left out: "
+        f"{len(sizes)} leaves, mean {np.mean(sizes):.0f} tokens"
     )
 
 
@@ -642,10 +641,9 @@ async def _(bench: Bench) -> Outcome:
     ]
     assert both[0] > 0 == both[1], both
     return differs(
-        "cosine alone; with clustering=gmm or umap the nearest until 2,000 tokens are full, as printed "
-        f"({len(printed)} nodes "
-        "of this tree, one that does not fit is passed over; there about 20); by k-means what is said twice is "
-        "left out "
+        "cosine alone, words where no embedder reads the question; with clustering=gmm or umap the nearest until "
+        f"2,000 tokens are full, as printed ({len(printed)} nodes of this tree, there about 20; one that does not fit, "
+        f"and labels of under {SHORTEST} tokens, are passed over); by k-means what is said twice is left out "
         f"({len(nodes)} nodes)"
     )
 

@@ -6,7 +6,7 @@ let the model answer with ranges of numbers or `None`, constrained by a grammar 
 schema. `votes` reads the probability of Yes for every candidate after one kept prefix,
 EXIT's way. The model sees candidates under new numbers that begin with 1, never the
 page's own. `pages` is the paper's own: each page by itself, whole, every sentence and
-heading in its tags; the tags that it lists are all that is shown. What a
+heading in its tags; only what it lists begins a passage of the answer. What a
 model says is then weighed against the gate's verdict:
 
     gate        model names lines          model says None
@@ -415,7 +415,7 @@ def borne_out(
     """Return the rows of a shortened answer; none where it is not shortened.
 
     By `pages` they are what the model named, as printed, whatever the verdict; where it
-    named nothing of any page, and the rules were unsure, the scores' best are left.
+    named nothing of any page, and `verdict` is unsure, the scores' best are left.
     Else they are what it named and the scores' best, where it named few rows and the
     very best is among them: a model that names at random has the best of 24 among three
     in one of eight answers, and the best rows are kept whatever it names. Of an

@@ -151,7 +151,8 @@ def assemble(
     order = writer.statements()
     near = quotable(order, documents, reading)
     writer.unquoted = len(order) - len(near)
-    # what a model named goes out alone; the rest is counted as left out, and has the cursor
+    # only what a model named begins a passage; of the rest what scores enough is counted
+    # as left out, and has the cursor
     named = [row for row in near if row in reading.only] or near
     # 2. Passages around the best of them, as many as there is room for
     whole = is_short and not reading.answered
