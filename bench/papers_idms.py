@@ -230,9 +230,9 @@ async def _(bench: Bench) -> Outcome:
     bad = await enrich(CHUNKS, found, Enricher(faithful=False), models, language="en")
     assert [form.way for form in bad] == ["kept", "kept", "refused", "refused"]
     return differs(
-        "low and high are a document's outer quartiles, since no threshold is printed; a form is read by the "
-        "index beside its "
-        "chunk, which the paper replaces; one that loses or invents a name or a figure is refused"
+        "low and high are a document's outer quartiles, since no threshold is printed; a form is read "
+        "beside its chunk by words and in its place by the embedder, and is never shown, where the paper "
+        "replaces the chunk; one that loses a figure or over a fifth of the names, or invents either, is refused"
     )
 
 

@@ -4,8 +4,8 @@ those of high supplemented.
 Density is the geometric mean of six factors over the length, each scaled to 0..1; one
 that cannot be had is left out. As printed (Eq. 2) it is their product, unscaled, summed
 over the entities. What a generator writes never takes a chunk's place: it is indexed in addition
-to the text, while citations use the text. A form that loses or invents a name or a
-figure is thrown away.
+to the text, while citations use the text. A form that loses a figure or over a fifth of
+the names, or invents either, is thrown away.
 """
 
 import functools
