@@ -134,8 +134,7 @@ def _tables(
     tables, left_out = list[DataTable](), len(virtual)
     for name in made:
         # A virtual table keeps its rows in tables of its name and a further word.
-        owner = next((one for one in virtual if f"{name}_".startswith(f"{one}_")), "")
-        if owner or name.startswith("sqlite_"):
+        if f"{name}_".startswith(("sqlite_", *(f"{one}_" for one in virtual))):
             continue
         try:
             tables.append(_table(database, name, ledger))
