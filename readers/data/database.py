@@ -134,7 +134,8 @@ def _tables(
     tables, left_out = list[DataTable](), len(virtual)
     for name in made:
         # A virtual table keeps its rows in tables of its name and a further word.
-        if f"{name}_".startswith(("sqlite_", *(f"{one}_" for one in virtual))):
+        is_of_virtual = any(f"{name}_".startswith(f"{one}_") for one in virtual)
+        if is_of_virtual or name.startswith("sqlite_"):
             continue
         try:
             tables.append(_table(database, name, ledger))
