@@ -1,12 +1,20 @@
 """Threads of mail and exports of chats: turns, each with who said it and when."""
 
+import io
 import json
+import zipfile
+from collections.abc import Mapping
 from email.message import EmailMessage
-from typing import Any
+from pathlib import Path
+from typing import Any, Final
 
 import pytest
 
 import readers
+from errors import SourceUnreadable
+from pipeline.fetch.files import read_file
+from readers.html.document import read_document
+from tests.support import Connect, text_of
 
 
 def shown(body: bytes, name: str) -> str:
@@ -238,6 +246,123 @@ def test_an_export_of_a_chat_is_read_as_turns_with_names_and_times(
     body = json.dumps(export).encode()
     assert [line for line in shown(body, "a.json").splitlines() if line] == lines
     assert readers.read(body, name="a.json").page.notes[0].startswith("chat: ")
+
+
+DAY: Final = [
+    {"type": "message", "user": "U0ABCDEF1", "ts": "1714629600.0", "text": "Window? <@U0ABCDEF2>"},
+    {"type": "message", "user": "U0ABCDEF2", "ts": "1714629900.0", "text": "Nine, <@U0ABCDEF1|al>"},
+    {"type": "message", "user": "U0ABCDEF3", "ts": "1714630200.0", "text": "Fine."},
+]
+PEOPLE: Final = [
+    {"id": "U0ABCDEF1", "name": "alva", "real_name": 'Alva "Al" Brink'},
+    {"id": "U0ABCDEF2", "name": "jonas", "profile": {"real_name": "Jonas Ryd"}},
+    {"id": "U0ABCDEF3", "name": "kit", "real_name": ""},
+]
+NAMED: Final = [
+    '2024-05-02 06:00 Alva "Al" Brink: Window? <@Jonas Ryd>',
+    '2024-05-02 06:05 Jonas Ryd: Nine, <@Alva "Al" Brink>',
+    "2024-05-02 06:10 kit: Fine.",
+]
+UNNAMED: Final = [
+    "2024-05-02 06:00 U0ABCDEF1: Window? <@U0ABCDEF2>",
+    "2024-05-02 06:05 U0ABCDEF2: Nine, <@U0ABCDEF1|al>",
+    "2024-05-02 06:10 U0ABCDEF3: Fine.",
+]
+IDS_STAY: Final = "people without a name are shown by their ids"
+
+
+def slack_zip(parts: Mapping[str, object]) -> bytes:
+    """Return an archive with these parts, and the lists that each export has."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, part in {"channels.json": [], "users.json": PEOPLE, **parts}.items():
+            archive.writestr(name, part if isinstance(part, str) else json.dumps(part))
+    return file.getvalue()
+
+
+def slack_folder(folder: Path) -> Path:
+    """Write an export as a folder; return the file of its day."""
+    day = folder / "export" / "ops" / "2024-05-02.json"
+    day.parent.mkdir(parents=True)
+    day.write_text(json.dumps(DAY), "utf-8")
+    (folder / "export" / "users.json").write_text(json.dumps(PEOPLE), "utf-8")
+    return day
+
+
+def test_an_export_of_slack_is_read_by_channels_and_days_with_the_names_of_its_list() -> None:
+    bot = {"type": "message", "subtype": "bot_message", "ts": "1714700000.0", "text": "Disk full"}
+    body = slack_zip(
+        {
+            "ops/2024-05-03.json": [bot | {"ts": "1714730000.0"}],
+            "ops/2024-05-02.json": DAY,
+            "alerts/2024-05-03.json": [bot],
+            "alerts/canvas.json": [bot],
+        }
+    )
+    document = readers.read(body, name="export.zip")
+    lines = [block.text for block in document.blocks]
+    assert lines == ["alerts", "2024-05-03 01:33: Disk full", "ops", *NAMED, lines[-1]]
+    assert lines[-1].startswith("2024-05-03 09:53")
+    assert len(document.page.notes) == 1
+
+
+@pytest.mark.parametrize(
+    ("parts", "unread"),
+    [
+        ({"ops/2024-05-02.json": DAY, "ops/2024-05-03.json": "[{"}, "1 of its parts"),
+        ({"ops/2024-05-02.json": DAY, "ops/2024-05-03.json": 7}, "1 of its parts"),
+        ({"ops/2024-05-02.json": DAY, "users.json": {}}, ""),
+        ({"ops/2024-05-02.json": DAY, "users.json": "["}, ""),
+    ],
+)
+def test_what_of_an_export_is_damaged_is_said_and_the_rest_read(
+    parts: Mapping[str, object], unread: str
+) -> None:
+    page = readers.read(slack_zip(parts), name="export.zip").page
+    assert "Window?" in page.html
+    assert unread in page.unread
+    assert bool(page.unread) == bool(unread)
+    assert any(IDS_STAY in note for note in page.notes) == (not unread)
+
+
+def test_an_export_without_messages_is_refused() -> None:
+    with pytest.raises(SourceUnreadable, match="without messages"):
+        readers.read(slack_zip({}), name="export.zip")
+
+
+@pytest.mark.parametrize(
+    ("opened", "lines"),
+    [("", NAMED), ("export", NAMED), ("export/ops", UNNAMED), ("export/ops/2024-05-02.json", UNNAMED)],
+)
+def test_a_day_of_slack_has_the_names_of_a_list_that_may_be_read(
+    tmp_path: Path, opened: str, lines: list[str]
+) -> None:
+    day = slack_folder(tmp_path)
+    page = read_file(day, roots=[tmp_path / opened])
+    assert [block.text for block in read_document(page).blocks if block.text] == lines
+    assert sum(IDS_STAY in note for note in page.notes) == (lines is UNNAMED)
+
+
+def test_a_list_that_leads_out_of_the_folder_names_nobody(tmp_path: Path) -> None:
+    day = slack_folder(tmp_path)
+    people = tmp_path / "export" / "users.json"
+    people.rename(tmp_path / "users.json")
+    people.symlink_to(tmp_path / "users.json")
+    assert "Jonas" not in read_file(day, roots=[tmp_path / "export"]).html
+
+
+@pytest.mark.anyio
+async def test_a_folder_is_searched_by_the_names_of_who_wrote_and_new_names_count_at_once(
+    connect: Connect, tmp_path: Path
+) -> None:
+    day = slack_folder(tmp_path)
+    async with connect(folders=str(tmp_path)) as client:
+        asked = {"question": "What did Jonas Ryd say?", "sources": [str(tmp_path)]}
+        assert "Nine" in text_of(await client.call_tool("extract_relevant", asked))
+        people = tmp_path / "export" / "users.json"
+        people.write_text(json.dumps(PEOPLE).replace("Jonas Ryd", "Jonas Ek"), "utf-8")
+        page = await client.call_tool("fetch_and_prune_html", {"sources": [str(day)]})
+        assert "Jonas Ek: Nine" in text_of(page)
 
 
 @pytest.mark.parametrize(

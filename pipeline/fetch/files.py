@@ -13,6 +13,7 @@ import os
 import re
 import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -37,6 +38,7 @@ from pipeline.fetch.limits import FetchLimits
 from pipeline.work import alone, in_thread
 from readers.convert import Raw, to_page
 from readers.converted import ALL_PAGES, Span, Unreadable, raising_the_cap
+from readers.data.slack import DAY, PEOPLE, with_names
 from readers.format import endings_of, formats
 from readers.page import Page
 from readers.secrets import SECRET_NAME, holds_secret, is_secret
@@ -149,7 +151,7 @@ class Files:
         whole; they are not kept as such, but the next reading goes on from there."""
         store = self.store
         resolved = await in_thread(allowed_path, path, roots=self.roots)
-        key = await in_thread(file_key, resolved, source=str(path))
+        key = await in_thread(self._key, resolved, str(path))
         opened = self._is_opened(resolved)
         if store is None:
             return await self._converted(
@@ -186,12 +188,25 @@ class Files:
         begin: bool,
     ) -> Page:
         raw = await in_thread(
-            read_raw, resolved, source, self._max_bytes, span, opened=opened
+            read_raw,
+            resolved,
+            source,
+            self._max_bytes,
+            span,
+            roots=self.roots,
+            opened=opened,
         )
         page = _titled(await self.convert(raw, begin=begin), Path(raw.name))
         if not opened and await in_thread(holds_secret, page.html):
             raise _secret(source)
         return page
+
+    def _key(self, resolved: Path, source: str) -> str:
+        """Return a key that changes when the file, or what it is read with, is written
+        again; raises as `file_key` does."""
+        people = _people_of(resolved, self.roots)
+        named = file_key(people) if people is not None else ""
+        return file_key(resolved, source=source) + named
 
     def _is_opened(self, resolved: Path) -> bool:
         """Whether a person has named this file itself as a root."""
@@ -229,7 +244,8 @@ def read_file(
     hidden, or no regular file, `SourceNotFound`, `SourceError`, `SourceTooLarge`,
     and `SourceUnreadable` for one without text."""
     resolved = allowed_path(path, roots=roots)
-    return _titled(to_page(read_raw(resolved, str(path), max_bytes)), resolved)
+    raw = read_raw(resolved, str(path), max_bytes, roots=roots)
+    return _titled(to_page(raw), resolved)
 
 
 def read_raw(
@@ -238,10 +254,12 @@ def read_raw(
     max_bytes: int,
     span: Span = ALL_PAGES,
     *,
+    roots: Sequence[Path] = (),
     opened: bool = False,
 ) -> Raw:
     """Return the bytes of an allowed file, unpacked, with what is known of it; `source`
-    is its name in messages.
+    is its name in messages. A day of a Slack export has the names of people where their
+    list lies below one of `roots`, too.
 
     `opened`: a person has named the file itself as a root, so that it may hold keys,
     which otherwise is refused. Raises `AddressRefused` for a file of keys or what is
@@ -280,7 +298,23 @@ def read_raw(
             ) from error
     if not opened and is_secret(body):
         raise _secret(source)
+    people = _people_of(resolved, roots)
+    if people is not None:
+        with suppress(SourceError):  # then ids stay, and a note of the page says so
+            body = with_names(body, read_raw(people, PEOPLE, max_bytes).body)
     return Raw(body, url, url, name=name, fetched_at=when, span=span, most=max_bytes)
+
+
+def _people_of(path: Path, roots: Sequence[Path]) -> Path | None:
+    """Return the list of people that names those of a Slack export's day; None for
+    another file, and where no such list may be read."""
+    if not DAY.fullmatch(path.name):
+        return None
+    try:
+        people = allowed_path(path.parent.parent / PEOPLE, roots=roots)
+    except AddressRefused:
+        return None
+    return people if os.path.isfile(people) else None
 
 
 def _secret(source: str) -> AddressRefused:

@@ -465,7 +465,11 @@ class FolderProvider:
         path = Path(stamp.path)
         try:
             data = read_raw(
-                path, stamp.path, self._file_bytes, opened=path in self._roots
+                path,
+                stamp.path,
+                self._file_bytes,
+                roots=self._roots,
+                opened=path in self._roots,
             ).body
         except SourceError as error:
             index.add(stamp, failure=str(error))

@@ -30,7 +30,7 @@ from pipeline.text.words import bigrams, fold, index_terms, is_cjk, lower_runs
 from readers.converted import PLACE
 from readers.format import endings_of, formats, version
 
-INDEX_VERSION: Final = f"14-{version().hex()}"
+INDEX_VERSION: Final = f"15-{version().hex()}"
 """Part of the database's name; raise it when counting changes. What was not read
 without an extra is read again with it."""
 PASSAGE_CHARACTERS: Final = 1_200

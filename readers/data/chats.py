@@ -2,13 +2,15 @@
 
 Forms: Slack, Telegram, Discord (DiscordChatExporter), Facebook and Instagram, ChatGPT and
 Claude. Ids, reactions and discarded answers are left out, with a note. Not for: WhatsApp's
-text files, whose lines say all this as they are; names in another file of an export."""
+text files, whose lines say all this as they are; names in another file of an export
+(`readers/data/slack.py`)."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from html import unescape
+from itertools import islice
 from typing import Any, Final
 
 from readers.converted import MAX_ITEMS, Converted, escape, inside, placed, whole_page
@@ -43,20 +45,32 @@ _LEFT_OUT: Final = (
     "chat: who wrote what and when (in UTC where the file counts seconds); ids, reactions "
     "and discarded answers are left out"
 )
+_UNNAMED: Final = re.compile(
+    r"(?:<(?:p|h3)>[\d :-]{16} |&lt;@)[UW][0-9A-Z]{6,}\b"
+)
+"""An id of Slack where a turn names who speaks, or whom it mentions."""
+_IDS_STAY: Final = (
+    "chat: people without a name are shown by their ids; the export's list users.json, "
+    "beside the folders of its channels, names them"
+)
 
-_Message = Mapping[str, Any]
+Message = Mapping[str, Any]
 
 
 def chats_to_html(value: object) -> Converted | None:
-    """Return the chats of parsed JSON as HTML, a section each; None where it has none.
+    """Return the chats of parsed JSON as HTML, a section each; None where it has none."""
+    turns = list(_chats(value, "", 0))
+    return chats_page(turns) if turns else None
 
-    Messages after `MAX_ITEMS` count as unread."""
-    parts = list(_chats(value, "", 0))
-    if not parts:
-        return None
+
+def chats_page(turns: Iterable[str], unread: str = "") -> Converted:
+    """Return the turns of chats as a page; those after `MAX_ITEMS` count as unread,
+    beside what is `unread` already."""
+    parts = list(islice(turns, MAX_ITEMS + 1))
     cut = f"what follows its first {MAX_ITEMS} messages" * (len(parts) > MAX_ITEMS)
     html = whole_page("\n".join(parts[:MAX_ITEMS]))
-    return Converted(html, notes=(_LEFT_OUT,), unread=cut)
+    notes = (_LEFT_OUT, _IDS_STAY) if _UNNAMED.search(html) else (_LEFT_OUT,)
+    return Converted(html, notes=notes, unread="; ".join(filter(None, (unread, cut))))
 
 
 def _chats(value: object, title: str, depth: int) -> Iterator[str]:
@@ -67,31 +81,32 @@ def _chats(value: object, title: str, depth: int) -> Iterator[str]:
         value = _branch(value) or [*value.values()]
     if not isinstance(value, list) or depth > _DEEPEST:
         return
-    messages: list[_Message] = [child for child in value if isinstance(child, dict)]
+    messages: list[Message] = [child for child in value if isinstance(child, dict)]
     matching = [
         m for m in messages if any(form <= m.keys() for form in _MESSAGE_FIELDS)
     ]
     if 2 * len(matching) > len(messages):
-        yield f"<h2>{escape(title)}</h2>"
-        yield from _turns(messages)
+        yield from chat_turns(title, messages)
     else:
         for child in value:
             yield from _chats(child, title, depth + 1)
 
 
-def _branch(conversation: _Message) -> list[_Message]:
+def _branch(conversation: Message) -> list[Message]:
     """Return the messages of ChatGPT's tree that lead to its present end."""
     mapping, name = conversation.get("mapping"), conversation.get("current_node")
     tree = {**mapping} if isinstance(mapping, dict) else {}
-    branch: list[_Message] = []
+    branch: list[Message] = []
     while isinstance(node := tree.pop(str(name), None), dict):
         branch.append(node.get("message") or {})
         name = node.get("parent")
     return branch[::-1]
 
 
-def _turns(messages: list[_Message]) -> Iterator[str]:
-    """Yield what each message says that has words, people of Slack by their names."""
+def chat_turns(title: str, messages: list[Message]) -> Iterator[str]:
+    """Yield the title of a chat, and what each message says that has words, people of
+    Slack by their names."""
+    yield f"<h2>{escape(title)}</h2>"
     people = {
         str(message["user"]): _name(message["user_profile"])
         for message in messages
@@ -102,7 +117,7 @@ def _turns(messages: list[_Message]) -> Iterator[str]:
         words = _said(message) or _said(message.get("blocks"))
         head, text = (
             _SLACK_ID.sub(lambda name: people.get(name[0], name[0]), part)
-            for part in (f"{_minute(str(time))} {sender}", unescape(words))
+            for part in (f"{_minute(str(time))} {sender}".strip(), unescape(words))
         )
         if "\n" in text:
             html = f"<h3>{escape(head)}</h3>{inside(plain_to_html(text))}"
@@ -112,7 +127,7 @@ def _turns(messages: list[_Message]) -> Iterator[str]:
             yield placed(html, f"message={number}")
 
 
-def _field(message: _Message, names: frozenset[str]) -> object:
+def _field(message: Message, names: frozenset[str]) -> object:
     return next((message[name] for name in message if name in names), "")
 
 

@@ -52,9 +52,11 @@ _DAMAGED: Final = (*DAMAGED, zipfile.BadZipFile, ExpatError, etree.LxmlError)
 class Package:
     """The parts of an open file."""
 
-    def __init__(self, archive: zipfile.ZipFile, label: str) -> None:
-        """Take an archive whose parts of text are of a sound number and size; `label` is
-        how messages call the file.
+    def __init__(
+        self, archive: zipfile.ZipFile, label: str, texts: tuple[str, ...]
+    ) -> None:
+        """Take an archive whose parts of text, of the endings `texts`, are of a sound
+        number and size; `label` is how messages call the file.
 
         Raises `Unreadable` for more or larger ones, and where one declares XML entities
         of its own."""
@@ -62,7 +64,7 @@ class Package:
         self.names = [
             source.filename
             for source in archive.infolist()
-            if source.filename.lower().endswith(_TEXT_PARTS)
+            if source.filename.lower().endswith(texts)
         ]
         if len(self.names) > MAX_ITEMS:
             raise Unreadable(
@@ -239,12 +241,14 @@ def hidden_notes(label: str, counts: Mapping[str, int]) -> tuple[str, ...]:
 
 
 @contextmanager
-def open_package(body: bytes, label: str) -> Iterator[Package]:
-    """Open a file of `body`; raises `Unreadable` where that, or anything done with it
-    inside, finds it damaged."""
+def open_package(
+    body: bytes, label: str, *, texts: tuple[str, ...] = _TEXT_PARTS
+) -> Iterator[Package]:
+    """Open a file of `body`, whose parts of text end in one of `texts`; raises
+    `Unreadable` where that, or anything done with it inside, finds it damaged."""
     try:
         with zipfile.ZipFile(io.BytesIO(body)) as archive:
-            yield Package(archive, label)
+            yield Package(archive, label, texts)
     except _DAMAGED as e:
         if "encrypted" in str(e):
             raise Unreadable(

@@ -44,6 +44,8 @@ _ROMAN_NUMBERS: Final = {roman(number): number for number in range(1, 100)}
 _YEAR_HEAD: Final = re.compile(r"(?:19|20)\d\d")
 """A figure that may be the head of a column."""
 _BULLETS: Final = frozenset("•–▪◦‣●■")
+_COMPOUND: Final = re.compile(r"\w+(?:-\w+)+")
+_NO_WORD: Final = re.compile(r"[^\w-]+")
 _LEADERS: Final = re.compile(r"(?:\. ?){5}")
 """The dots of a table of contents."""
 
@@ -101,10 +103,26 @@ def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]
     return levels, gaps.most_common(1)[0][0] if gaps else 1.2
 
 
+def compounds_of(pages: Sequence[list[PrintLine]]) -> set[str]:
+    """Return the words with hyphens within the lines of a document, but those that it
+    has without a hyphen as well: what keeps its hyphen at the end of a line."""
+    texts = [line.text.casefold() for page in pages for line in page]
+    compounds = set(chain.from_iterable(map(_COMPOUND.findall, texts)))
+    joined = {compound.replace("-", ""): compound for compound in compounds}
+    for text in texts:
+        for word in _WORD_OR_NUMBER.findall(text):
+            compounds.discard(joined.get(word, ""))
+    return compounds
+
+
 def html_of(
-    page: Sequence[PrintLine], levels: dict[float, int], leading: float
+    page: Sequence[PrintLine],
+    levels: dict[float, int],
+    leading: float,
+    compounds: Container[str],
 ) -> Iterator[str]:
-    """Yield the blocks and tables of a page."""
+    """Yield the blocks and tables of a page; `sizes_of` and `compounds_of` return what
+    it takes of the document."""
     tables = _tables(page)
     start = 0
     while start < len(page):
@@ -118,7 +136,7 @@ def html_of(
                 and _joins(page[stop - 1], page[stop], levels, leading)
             ):
                 stop += 1
-            yield _block_to_html(page[start:stop], levels)
+            yield _block_to_html(page[start:stop], levels, compounds)
         start = stop
 
 
@@ -282,9 +300,11 @@ def _joins(
     return 0 <= _step(before, line) <= limit
 
 
-def _block_to_html(lines: Sequence[PrintLine], levels: dict[float, int]) -> str:
+def _block_to_html(
+    lines: Sequence[PrintLine], levels: dict[float, int], compounds: Container[str]
+) -> str:
     """Return lines as code, a point, a heading or a paragraph."""
-    text = _flowing(lines)
+    text = _flowing(lines, compounds)
     if text[:1] in _BULLETS:
         return f"<ul><li>{escape(text[1:].strip())}</li></ul>"
     if lines[0].fixed:
@@ -320,14 +340,19 @@ def is_ideograph(letter: str) -> bool:
     )
 
 
-def _flowing(lines: Sequence[PrintLine]) -> str:
-    """Return the text of lines on one line, words that a hyphen parts as one."""
+def _flowing(lines: Sequence[PrintLine], compounds: Container[str]) -> str:
+    """Return the text of lines on one line, words that a hyphen parts as one; the
+    hyphen of a compound stays."""
     text = lines[0].text.strip()
-    for line in lines[1:]:
+    for before, line in pairwise(lines):
         after = line.text.strip()
-        hyphen = text.endswith("-") and text[-2:-1].isalpha() and after[:1].islower()
-        blank = "" if is_ideograph(text[-1:]) and is_ideograph(after[:1]) else " "
-        text = text[:-1] + after if hyphen else f"{text}{blank}{after}"
+        if text.endswith("-") and text[-2:-1].isalpha() and after[:1].islower():
+            begun, ended = before.text.strip().split()[-1], after.split()[0]
+            parted = _NO_WORD.split(begun)[-1] + _NO_WORD.split(ended)[0]
+            text = (text if parted.casefold() in compounds else text[:-1]) + after
+        else:
+            blank = "" if is_ideograph(text[-1:]) and is_ideograph(after[:1]) else " "
+            text = f"{text}{blank}{after}"
     return text
 
 
@@ -345,27 +370,13 @@ class _EdgeLine:
     """Its height, in whole points."""
     tokens: list[str]
     """Its words and numbers."""
+    forms: list[tuple[str, int]]
+    """What recurs on other pages, with its place: the line as it is, then with each of
+    its numbers as one that grows from page to page."""
 
     @property
     def words(self) -> tuple[str, ...]:
         return tuple(token for token in self.tokens if _number(token) is None)
-
-    def forms(self) -> Iterator[tuple[str, int]]:
-        """Yield what recurs on other pages, with its place: the line as it is, then with
-        each of its numbers as one that grows from page to page."""
-        yield " ".join(self.tokens), self.place
-        numbers = list(map(_number, self.tokens))
-        for index, number in enumerate(numbers):
-            if number is not None:
-                # `form 3, page 3 of 9` has it twice, `page 9 of 9` but once
-                for places in ({index}, set(range(index, len(numbers)))):
-                    grown = [
-                        f"{number - self.page:+}"
-                        if place in places and numbers[place] == number
-                        else token
-                        for place, token in enumerate(self.tokens)
-                    ]
-                    yield " ".join(grown), self.place
 
 
 def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> None:
@@ -377,17 +388,24 @@ def drop_running(pages: Sequence[list[PrintLine]], heights: Sequence[float]) -> 
     the title; headings that differ by a number alone (`Chapter 3`) stay. Pages that
     would be left empty stay as they are. Changes `pages`."""
     headings, leading = sizes_of(pages)
+    tabled = {
+        id(line)
+        for page in pages
+        for start, (stop, _) in _tables(page).items()
+        for line in page[start:stop]
+    }
     # A second head or foot, often the page number, has a gap to the text.
     for least_step in (0.0, LEADING * leading):
         edges = [
             edge
             for number, (page, height) in enumerate(zip(pages, heights, strict=True))
             for edge in _edge_lines(page, number, height, least_step)
+            if id(edge.line) not in tabled
         ]
         recurring = _recurring(edges)
         shares = Counter[int]()
         for edge in edges:
-            recurs = any(form in recurring for form in edge.forms())
+            recurs = any(form in recurring for form in edge.forms)
             shares[edge.place] += 1 if recurs else -1
         # A line of code may end three pages; running heads are at most such places.
         running = [edge for edge in edges if shares[edge.place] >= 0]
@@ -401,7 +419,7 @@ def _recurring(edges: Sequence[_EdgeLine]) -> set[tuple[str, int]]:
     """Return the forms of lines that three of five pages in a row have."""
     pages: dict[tuple[str, int], dict[int, None]] = defaultdict(dict)
     for edge in edges:
-        for form in edge.forms():
+        for form in edge.forms:
             pages[form][edge.page] = None
     return {
         form
@@ -434,7 +452,7 @@ def _dropped(
     for edge in running:
         words, before = edge.words, seen[edge.place]
         is_heading = edge.line.size in headings
-        as_it_is, *grown = (form in recurring for form in edge.forms())
+        as_it_is, *grown = (form in recurring for form in edge.forms)
         recurs, numbers = as_it_is or any(grown), len(edge.tokens) - len(words)
         is_said = (
             words in said
@@ -471,20 +489,35 @@ def _edge_lines(
     page: Sequence[PrintLine], number: int, height: float, least_step: float
 ) -> Iterator[_EdgeLine]:
     """Yield the lines on the uppermost and on the lowest baseline of a page, so many
-    heights of the type from the next; none of a table, none longer than a title."""
+    heights of the type from the next; no ruled table, and none longer than a title."""
     upright = [line for line in page if 0 <= line.y <= height]
     ys = sorted({round(line.y) for line in upright})
     outermost = {
         ys[end]: abs(ys[end] - ys[after]) for end, after in ((0, 1), (-1, -2)) if ys[1:]
     }
-    tabled = {
-        id(line)
-        for start, (stop, _) in _tables(page).items()
-        for line in page[start:stop]
-    }
     for line in upright:
         place = round(line.y)
         is_text = len(line.text) <= TITLE_CHARACTERS and not line.rows
         is_apart = outermost.get(place, -1) >= least_step * line.size
-        if is_apart and is_text and id(line) not in tabled:
-            yield _EdgeLine(line, number, place, _tokens(line))
+        if is_apart and is_text:
+            tokens = _tokens(line)
+            forms = [*_forms(tokens, number, place)]
+            yield _EdgeLine(line, number, place, tokens, forms)
+
+
+def _forms(tokens: Sequence[str], page: int, place: int) -> Iterator[tuple[str, int]]:
+    """Yield the `forms` of an edge line with these words and numbers."""
+    yield " ".join(tokens), place
+    numbers = list(map(_number, tokens))
+    for index, number in enumerate(numbers):
+        if number is not None:
+            # `form 3, page 3 of 9` has it twice, `page 9 of 9` but once
+            for places in ({index}, set(range(index, len(numbers)))):
+                grown = [
+                    f"{number - page:+}"
+                    if position in places and numbers[position] == number
+                    else token
+                    for position, token in enumerate(tokens)
+                ]
+                yield " ".join(grown), place
+

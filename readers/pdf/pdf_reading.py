@@ -50,6 +50,7 @@ from readers.pdf.pdf_layout import lines_of
 from readers.pdf.pdf_lines import (
     Cell,
     PrintLine,
+    compounds_of,
     drop_running,
     html_of,
     sizes_of,
@@ -398,6 +399,7 @@ class PdfReading:
                 if not page.recognised
             ]
         )
+        compounds = compounds_of(pages)
         markup = []
         for number, (lines, page) in enumerate(
             zip(pages, self.pages, strict=True), self.first
@@ -406,7 +408,7 @@ class PdfReading:
             comments = (
                 f"<p>Comment: {escape(comment)}</p>" for comment in page.comments
             )
-            page_html = "\n".join((*html_of(lines, *sizes), *comments))
+            page_html = "\n".join((*html_of(lines, *sizes, compounds), *comments))
             fragment = self._place(number, recognised=page.recognised)
             markup.append(placed(f"\n{page_html}\n", fragment))
         if self._attached:
