@@ -332,7 +332,12 @@ def test_an_export_without_messages_is_refused() -> None:
 
 @pytest.mark.parametrize(
     ("opened", "lines"),
-    [("", NAMED), ("export", NAMED), ("export/ops", UNNAMED), ("export/ops/2024-05-02.json", UNNAMED)],
+    [
+        ("", NAMED),
+        ("export", NAMED),
+        ("export/ops", UNNAMED),
+        ("export/ops/2024-05-02.json", UNNAMED),
+    ],
 )
 def test_a_day_of_slack_has_the_names_of_a_list_that_may_be_read(
     tmp_path: Path, opened: str, lines: list[str]

@@ -45,9 +45,7 @@ _LEFT_OUT: Final = (
     "chat: who wrote what and when (in UTC where the file counts seconds); ids, reactions "
     "and discarded answers are left out"
 )
-_UNNAMED: Final = re.compile(
-    r"(?:<(?:p|h3)>[\d :-]{16} |&lt;@)[UW][0-9A-Z]{6,}\b"
-)
+_UNNAMED: Final = re.compile(r"(?:<(?:p|h3)>[\d :-]{16} |&lt;@)[UW][0-9A-Z]{6,}\b")
 """An id of Slack where a turn names who speaks, or whom it mentions."""
 _IDS_STAY: Final = (
     "chat: people without a name are shown by their ids; the export's list users.json, "

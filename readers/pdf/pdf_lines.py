@@ -520,4 +520,3 @@ def _forms(tokens: Sequence[str], page: int, place: int) -> Iterator[tuple[str, 
                     for position, token in enumerate(tokens)
                 ]
                 yield " ".join(grown), place
-
