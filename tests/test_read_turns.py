@@ -348,7 +348,7 @@ def test_a_day_of_slack_has_the_names_of_a_list_that_may_be_read(
     assert sum(IDS_STAY in note for note in page.notes) == (lines is UNNAMED)
 
 
-def test_a_list_that_leads_out_of_the_folder_names_nobody(tmp_path: Path) -> None:
+def test_a_list_linked_from_outside_of_the_folder_gives_no_names(tmp_path: Path) -> None:
     day = slack_folder(tmp_path)
     people = tmp_path / "export" / "users.json"
     people.rename(tmp_path / "users.json")

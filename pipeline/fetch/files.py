@@ -38,7 +38,7 @@ from pipeline.fetch.limits import FetchLimits
 from pipeline.work import alone, in_thread
 from readers.convert import Raw, to_page
 from readers.converted import ALL_PAGES, Span, Unreadable, raising_the_cap
-from readers.data.slack import DAY, PEOPLE, with_names
+from readers.data.slack import DAY_FILE, PEOPLE, with_names
 from readers.format import endings_of, formats
 from readers.page import Page
 from readers.secrets import SECRET_NAME, holds_secret, is_secret
@@ -308,7 +308,7 @@ def read_raw(
 def _people_of(path: Path, roots: Sequence[Path]) -> Path | None:
     """Return the list of people that names those of a Slack export's day; None for
     another file, and where no such list may be read."""
-    if not DAY.fullmatch(path.name):
+    if not DAY_FILE.fullmatch(path.name):
         return None
     try:
         people = allowed_path(path.parent.parent / PEOPLE, roots=roots)

@@ -46,7 +46,7 @@ _LEFT_OUT: Final = (
     "and discarded answers are left out"
 )
 _UNNAMED: Final = re.compile(r"(?:<(?:p|h3)>[\d :-]{16} |&lt;@)[UW][0-9A-Z]{6,}\b")
-"""An id of Slack where a turn names who speaks, or whom it mentions."""
+"""An id of Slack where a turn names its author, or whom it mentions."""
 _IDS_STAY: Final = (
     "chat: people without a name are shown by their ids; the export's list users.json, "
     "beside the folders of its channels, names them"

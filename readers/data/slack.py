@@ -15,7 +15,7 @@ from readers.converted import Converted, Unreadable
 from readers.data.chats import Message, chat_turns, chats_page
 from readers.office.package import open_package
 
-DAY: Final = re.compile(r"\d{4}-\d\d-\d\d\.json")
+DAY_FILE: Final = re.compile(r"\d{4}-\d\d-\d\d\.json")
 """Name of the file with the messages of one day, in the folder of its channel."""
 PEOPLE: Final = "users.json"
 """Name of the list of people, beside the folders of channels."""
@@ -25,7 +25,7 @@ _PERSON: Final = re.compile(rb"\b([UW][0-9A-Z]{6,})\b(?:\|[^<>\"\\]{1,80}(?=>))?
 
 def with_names(day: bytes, people: bytes) -> bytes:
     """Return messages, as JSON, with the names of people in the place of their ids, as
-    far as the list `people` has them; unchanged where that is no such list."""
+    far as the list `people` has them; unchanged where that cannot be read."""
     names = _names(people)
     return _PERSON.sub(lambda person: names.get(person[1], person[0]), day)
 
@@ -67,7 +67,7 @@ def slack_to_html(body: bytes) -> Converted:
         people = package.read(PEOPLE)
         for name in sorted(package.names):
             channel, _, day = name.rpartition("/")
-            if not channel or not DAY.fullmatch(day):
+            if not channel or not DAY_FILE.fullmatch(day):
                 continue
             check_cancelled()
             try:
