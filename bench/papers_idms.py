@@ -1,5 +1,6 @@
 """Rows 75 to 81: IDMS. See `papers/__main__.py`."""
 
+from collections import Counter
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, Final, cast
@@ -10,13 +11,28 @@ from bench.paper_measures import answering, bleu, f1, rouge_l, weights
 from bench.paper_row import Bench, Outcome, as_printed, cannot, differs, row
 from bench.paper_row import ours as no_section
 from bench.segments import agreement, strung_documents
-from models.protocols import Embedder, PathScores, Prompt, TreeScorer
+from models.protocols import (
+    CONTEXT_TOKENS,
+    Embedder,
+    PathScores,
+    Prompt,
+    TreeScorer,
+)
 from papers.idms.density import DensityModels, densities, enrich
-from papers.idms.idms import YES_NO, Idms, IdmsOptions, Judge, stretch_prompts
+from papers.idms.idms import (
+    TOGETHER,
+    YES_NO,
+    Idms,
+    IdmsOptions,
+    Judge,
+    stretch_prompts,
+)
 from papers.idms.partition import SEGMENT_ITEMS, Rule, cut_by_margins
+from pipeline.raptor.leaves import main_sentences, make_leaves
 from pipeline.text.tokens import count_tokens
 from pipeline.text.words import MAX_ENTITIES, find_entities
 from readers.page import Sentence
+from tests.support.pages import document
 from tests.test_papers_idms_judge import TEXTS, Reader
 
 LINES: Final = [f"In year {n} the ferry carried {n}00 people." for n in range(1, 10)]
@@ -46,11 +62,46 @@ async def _(_: Bench) -> Outcome:
         prefix, questions = stretch_prompts(texts, 0, [(0, YES_NO)])
         said = await judge._answers(prefix, questions)
         assert np.allclose(said, margin + Reader.lean)
-    return as_printed(
-        f"with WINNOW_PAPERS=idms=running {asked} of {len(TEXTS) - 1} gaps are asked with the open chunk alone (of one "
-        "over the window with its last sentences, of a sentence with 400 characters); the chances are those of the two "
-        "answers alone, in own words, none of which is printed; by the default rule with all the text so far"
+    # A long sentence, and a chunk that a context does not hold
+    wide = Wide()
+    long = f"The heron {'waits ' * 200}"
+    await Judge(wide, store=None, seconds=30).chunks([TEXTS[0], long, TEXTS[1]])
+    cut = long[:TOGETHER]
+    assert cut in wide.prefixes[1] and long[: TOGETHER + 1] not in wide.prefixes[1]
+    rising = Rising()
+    await Judge(rising, store=None, seconds=30).chunks(LINES * 12)
+    most = rising.context_tokens // 2
+    opened = [prefix.partition("so far:\n")[2] for prefix in rising.prefixes]
+    assert 0.9 * most < max(map(count_tokens, opened)) <= most
+    assert opened[-1].splitlines()[-1] == LINES[-2]
+    return differs(
+        f"each of {asked} gaps is asked once with the open chunk alone, as printed; the chances are those of the two "
+        f"answers alone, and at most {TOGETHER} characters of a sentence and half a context of a chunk are shown"
     )
+
+
+class Wide(Reader):
+    """Has the default context."""
+
+    context_tokens = CONTEXT_TOKENS
+
+
+class Rising(Reader):
+    """Is surer of each further gap."""
+
+    def _margin(self, asked: str) -> float:
+        return 0.1 + len(self.prefixes) / 1_000
+
+
+class Weighing(Reader):
+    """Has a row of margins, and gives one a gap."""
+
+    def __init__(self, row: Sequence[float]) -> None:
+        super().__init__()
+        self.row = row
+
+    def _margin(self, asked: str) -> float:
+        return self.row[len(self.prefixes) - 1]
 
 
 async def error(embedder: Embedder, rule: Rule) -> float:
@@ -67,14 +118,7 @@ async def error(embedder: Embedder, rule: Rule) -> float:
     return float(np.mean(found))
 
 
-class Rising(Reader):
-    """Is surer of each further gap."""
-
-    def _margin(self, asked: str) -> float:
-        return 0.1 + len(self.prefixes) / 1_000
-
-
-@row(76, "ID θ is 0, then the mean of the margins", "papers/idms/partition.py")
+@row(76, "ID θ is 0, then the mean of the margins", "papers/idms/idms.py")
 async def _(bench: Bench) -> Outcome:
     chance = np.random.default_rng(0)
     for _ in range(100):
@@ -87,20 +131,15 @@ async def _(bench: Bench) -> Outcome:
             margins, [1] * 41, rule="running", minimum=0, maximum=10**9
         )
         assert [start for start, _ in found] == edges
+        model = Weighing(margins.tolist())
+        texts = [f"Sentence {number} is here." for number in range(41)]
+        asked = await Judge(model, store=None, seconds=30).chunks(texts)
+        assert asked == found
     # Margins that rise have no boundary; cosines in place of a model have the bound of a chunk
     rising = cut_by_margins(
         np.linspace(0.1, 1, 149), [1] * 150, rule="running", minimum=0, maximum=10**9
     )
     assert max(end - start for start, end in rising) == SEGMENT_ITEMS
-    reader = Reader()
-    found = await Judge(reader, store=None, seconds=30).chunks(TEXTS)
-    edges, seen = [0], [0.0]
-    for gap, prefix in enumerate(reader.prefixes):
-        asked = f"{prefix}\n\nNext sentence: {TEXTS[gap + 1]}\nAnswer Yes or No"
-        margin = reader._margin(asked)
-        edges += [gap + 1] if margin <= np.mean(seen[1:] or seen) else []
-        seen.append(margin)
-    assert [start for start, _ in found] == edges
     longest = await Judge(Rising(), store=None, seconds=30).chunks(LINES * 12)
     assert longest == [(0, 12 * len(LINES))]
     printed, ours = (
@@ -109,9 +148,8 @@ async def _(bench: Bench) -> Outcome:
     )
     assert ours < printed
     return as_printed(
-        "100 of 100 rows of 40 margins as a literal loop, and so, without bounds, where a model is asked in order; "
-        f"where cosines take its place no chunk is over {SEGMENT_ITEMS} sentences; ours: Pk of it by "
-        f"cosines in place of a model {printed:.3f}, of our partition {ours:.3f}"
+        "100 of 100 rows of 40 margins, which a model gives in order, are cut as by a literal loop; Pk by cosines in "
+        f"place of a model: of this rule {printed:.3f}, of our partition {ours:.3f}"
     )
 
 
@@ -122,7 +160,9 @@ async def _(_: Bench) -> Outcome:
     running = Reader()
     await Judge(running, store=None, seconds=30).chunks(TEXTS)
     assert len(running.prefixes) < 2 * (len(TEXTS) - 1)  # no second order is asked
-    return no_section("of the default rule: a lean of .3 leaves margins of ±.4")
+    return no_section(
+        "by the default rule a stub's lean of .3 to the answer offered first is gone: its margins are ±.4"
+    )
 
 
 CHUNKS = [
@@ -134,6 +174,25 @@ CHUNKS = [
     ["The rain fell on the hills.", "It fell all day long."],
     ["Water ran down to the valley.", "The river rose by a metre."],
 ]
+
+
+PEOPLE: Final = (
+    "Anna Bert",
+    "Carl Dorn",
+    "Emil Falk",
+    "Gerd Holm",
+    "Inge Jahn",
+    "Kurt Lang",
+    "Mona Nils",
+    "Olaf Pohl",
+    "Rosa Sahl",
+    "Tove Uhde",
+    "Vera Wolf",
+    "Yara Zorn",
+    "Bodo Crux",
+    "Dana Eder",
+)
+"""More than the entities of a chunk that count."""
 
 
 class Rater(Reader):
@@ -155,7 +214,15 @@ class Rater(Reader):
 
 @row(78, "ID Eq. 2 to 8, density", "papers/idms/density.py")
 async def _(bench: Bench) -> Outcome:
-    chunks = [*CHUNKS, ["Anna Berg sells fish.", "Prime numbers never end."]]
+    chunks = [
+        *CHUNKS,
+        ["Bo Ek sat.", "He ate."],
+        [f"{', then '.join(PEOPLE)} went home.", "It was late."],
+        ["Anna Berg sells fish.", "Prime numbers never end."],
+    ]
+    assert count_tokens(" ".join(chunks[-3])) < 10
+    listed = find_entities(" ".join(chunks[-2]), language="en")
+    assert len(listed) == MAX_ENTITIES < len(PEOPLE)
     found = await densities(
         chunks, DensityModels(bench.embedder, Rater(), printed=True), language="en"
     )
@@ -186,13 +253,13 @@ async def _(bench: Bench) -> Outcome:
             )
         assert np.isclose(found[place], total / max(10, count_tokens(text)), rtol=1e-4)
     assert found[1] > 0 == found[0] and found[-1] < 0  # its cohesion is under 0
+    unrated = DensityModels(bench.embedder, printed=True)
+    ratings = [Rater.rating(text) for text in texts]
+    assert np.allclose(found, ratings * await densities(chunks, unrated, language="en"))
     return differs(
-        f"with idms=running+density equal to a literal loop (highest {found.max():.4f}), but for what is not "
-        "printed: α is of "
-        "the nearest other chunk, an entity's context is its chunk, "
-        f"at most {MAX_ENTITIES} entities, by capitals, count, and L is 10 at least; "
-        "without a model "
-        "that lists chances S is left out"
+        f"with idms=running+density Eq. 2 as of a literal loop over {len(chunks)} chunks, but that L is 10 at least, "
+        f"entities, found by rule, are {MAX_ENTITIES} at most, and S is 1 where no model rates; α is of the nearest "
+        "other chunk"
     )
 
 
@@ -229,10 +296,15 @@ async def _(bench: Bench) -> Outcome:
     assert forms[3].text == " ".join(CHUNKS[3]) + " Ernest Solvay was there."
     bad = await enrich(CHUNKS, found, Enricher(faithful=False), models, language="en")
     assert [form.way for form in bad] == ["kept", "kept", "refused", "refused"]
+    page = document(f"<p>{' '.join(CHUNKS[2])}</p>")
+    parts = main_sentences(page)
+    (leaf,) = make_leaves(page, parts, [(0, len(parts))], number=0, before=Counter())
+    leaf = leaf._replace(form=forms[2].text)
+    assert leaf.embedded == forms[2].text
+    assert leaf.shown == " ".join(CHUNKS[2])
     return differs(
-        "low and high are a document's outer quartiles, since no threshold is printed; a form is read "
-        "beside its chunk by words and in its place by the embedder, and is never shown, where the paper "
-        "replaces the chunk; one that loses a figure or over a fifth of the names, or invents either, is refused"
+        "low and high are a document's outer quartiles (no threshold is printed); a form is for the index and the "
+        "chunk is shown, where the paper replaces it; an unfaithful form is refused"
     )
 
 
@@ -258,13 +330,11 @@ async def _(_: Bench) -> Outcome:
             )
             for prefix, (asked,) in questions
         ]
+    assert questions[1][0].startswith(questions[0][0])
     assert second.evaluated_tokens < first.evaluated_tokens / 2
     return differs(
-        "the paper names a cache and not how it is kept; here a prompt goes on from the one before: "
-        f"{on} of {len(pairs)} of the default rule, {sum(further)} of {len(further)} of the printed one, where a "
-        "new chunk "
-        f"begins a new prompt; SmolLM2 evaluates {first.evaluated_tokens} tokens of a question after seven sentences, "
-        f"then {second.evaluated_tokens} of the next"
+        f"how is not printed; here SmolLM2 evaluates {first.evaluated_tokens} tokens of a question after seven "
+        f"sentences, then {second.evaluated_tokens} of the next, whose prompt goes on from that one"
     )
 
 
@@ -273,8 +343,6 @@ async def _(_: Bench) -> Outcome:
     assert f1("the blue Danube", "Danube") == 2 / 3 and f1("a river", "Danube") == 0
     assert rouge_l("a b", "a b") == 1 and bleu("a b c d e", "a b c d e") > 0.99
     return cannot(
-        "its sets and models (from Pythia-0.16B on) are public, and no hub that holds them can be reached from where "
-        "this was written. F1, ROUGE-L "
-        "and BLEU are in bench/paper_measures.py; Hits of retrieved chunks and BERTScore, which needs a model of its "
-        "own, are nowhere"
+        "no hub that holds its sets and models could be reached from where this was written; of its measures F1, "
+        "ROUGE-L and BLEU are in bench/paper_measures.py"
     )

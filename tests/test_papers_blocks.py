@@ -1,13 +1,21 @@
 """The second step of the paper's pruning: a scorer of finer blocks decides."""
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
+from models.protocols import Ability, PathScores, Prompt
 from papers.htmlrag.block_tree import block_tree
-from papers.htmlrag.blocks import PaperBlocks, PathScorer, finer_blocks, paper_blocks
+from papers.htmlrag.blocks import (
+    PaperBlocks,
+    PathScorer,
+    adjusted_pages,
+    finer_blocks,
+    paper_blocks,
+)
 from papers.htmlrag.prune import prune_as_printed
 from pipeline.prune.prune import Pruned, PruneOptions
 from pipeline.question.question import Question
@@ -15,7 +23,7 @@ from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import count_tokens
 from readers.html.clean import clean
 from readers.page import Block
-from readers.tree import count_words, text_of
+from readers.tree import count_words, text_of, walk
 from tests.support.doubles import Letters
 from tests.support.pages import document, resolve
 
@@ -97,6 +105,53 @@ def test_finer_blocks_split_the_kept_ones_without_loss_and_their_paths_resolve()
             node = resolve(one.root, block.path)
             assert node is not None
             assert block.text in text_of(node) or block.path in finer.split[0]
+
+
+def test_paths_in_the_adjusted_tree_lead_to_their_blocks_past_no_wrapper() -> None:
+    one = document(f"<article><div>loose words here {SECTIONS}</div></article>")
+    found = paper_blocks([one], max_words=256)
+    for kept in ([0], [3], [2, 5], list(range(len(found.blocks)))):
+        finer = finer_blocks([one], found, kept, max_words=40)
+        roots, shown = adjusted_pages([one], finer)
+        assert [block.text for block in shown.blocks] == [block.text for block in finer.blocks]
+        assert len({block.path for block in shown.blocks}) == len(shown.blocks)
+        for block in shown.blocks:
+            node = resolve(roots[0], block.path)
+            assert node is not None
+            assert text_of(node) == block.text or block.path in shown.split[0]
+        for node in walk(roots[0]):
+            assert node is roots[0] or isinstance(node.children[0], str) or len(node.children) > 1
+
+
+class Listening:
+    """A generator that takes all paths for equal, and remembers what it was asked."""
+
+    name = "listening"
+    abilities: frozenset[Ability] = frozenset({"score_tree"})
+    context_tokens = 100
+
+    def __init__(self) -> None:
+        self.prompt = ""
+        self.paths: Sequence[str] = ()
+
+    async def score_tree(
+        self, prefix: Prompt, paths: Sequence[str], *, among_siblings: bool = False
+    ) -> PathScores:
+        """Return equal scores."""
+        self.prompt = prefix if isinstance(prefix, str) else prefix[-1].content
+        self.paths = paths
+        return PathScores(np.zeros(len(paths)), 1, 1, 1, 1)
+
+
+async def test_the_second_step_reads_what_the_first_leaves_without_its_wrappers() -> None:
+    rest = f"<div><p>{'other words ' * 300}</p></div>"
+    one = document(f"<article><ul><li>The harbour opens.</li><li>{rest}</li></ul>{rest}</article>")
+    model = Listening()
+    scorer = PathScorer(model, [one], context_tokens=100, seconds=10)
+    options = PruneOptions(60)
+    await prune_as_printed([one], Question("harbour"), options, finer=scorer, block_words=20)
+    assert model.paths == ["<html><li>"]
+    assert "```<html><li>The harbour opens.</li></html>```" in model.prompt
 
 
 async def test_the_lowest_blocks_are_deleted_and_the_structure_is_repaired() -> None:

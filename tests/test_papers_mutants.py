@@ -280,8 +280,8 @@ MUTANTS: Final = (
         "page = plain_to_html(text)",
         "page = plain_to_html(text * 2)",
     ),
-    Mutant("htmlrag.33", HTML, "to_html(compressed(repaired))", "to_html(repaired)"),
-    Mutant("htmlrag.34", HTML, "to_html(compressed(repaired))", "to_html(repaired)"),
+    Mutant("htmlrag.33", HTML, "return compressed(node)", "return node"),
+    Mutant("htmlrag.34", HTML, "return compressed(node)", "return node"),
     Mutant("htmlrag.35", "readers/html/names.py", " script source ", " source "),
     Mutant(
         "htmlrag.38",
@@ -289,7 +289,14 @@ MUTANTS: Final = (
         "words = block_words // 2",
         "words = 2 * block_words // 3",
     ),
-    Mutant("htmlrag.41", HTML, "to_html(compressed(repaired))", "to_html(repaired)"),
+    Mutant("htmlrag.41", HTML, "kept := unwrapped(left(child, name))", "kept := left(child, name)"),
+    Mutant(
+        "htmlrag.41",
+        HTML,
+        "roots, shown = await in_thread(adjusted_pages, self._documents, found)",
+        "roots, shown = [one.root for one in self._documents], found",
+    ),
+    Mutant("htmlrag.40", HTML, "extend([child] if path in paths else [])", "append(child)"),
     Mutant(
         "raptor.60",
         CLUSTER,

@@ -15,6 +15,7 @@ from models.protocols import Ability, PathScores, Prompt, Said
 from papers.htmlrag.blocks import (
     PaperBlocks,
     PathScorer,
+    adjusted_pages,
     block_paths,
     numbered_html,
     paper_blocks,
@@ -115,7 +116,7 @@ def test_tags_are_numbered_in_the_html_as_in_the_paths() -> None:
         "<b>bold</b></p></section><section>x<h2>y</h2></section>"
     )
     found = paper_blocks([page], max_words=1)
-    html = numbered_html([page], found, first=1)
+    html = numbered_html([page.root], found, first=1)
     assert "<p1>one</p1>" in html
     assert "own words" in html
     for path in block_paths(found, first=1):
@@ -128,7 +129,8 @@ def test_the_authors_pruners_get_their_numbers_from_zero_and_pages_are_siblings(
     found = paper_blocks(pages, max_words=1)
     assert block_paths(found, first=0)[:2] == ["<html0><body><p0>", "<html0><body><p1>"]
     assert block_paths(found, first=1)[2] == "<html2><body><p>"
-    assert numbered_html(pages, found, first=0).startswith("<html0><body><p0>one</p0>")
+    roots = [page.root for page in pages]
+    assert numbered_html(roots, found, first=0).startswith("<html0><body><p0>one</p0>")
 
 
 def brute_force(path: Path, prefix: str, paths: list[str]) -> tuple[NDArray[np.float64], int]:
@@ -184,9 +186,10 @@ async def test_real_weights_score_as_brute_force_does_with_far_fewer_tokens(
     scorer = path_scorer(stories, [page], seconds=60)
     assert scorer is not None
     scores = await scorer.score("Who?", found)
-    prompt = load("prune_html").fill(html=numbered_html([page], found, first=1), question="Who?")
+    roots, shown = adjusted_pages([page], found)
+    prompt = load("prune_html").fill(html=numbered_html(roots, shown, first=1), question="Who?")
     weights = shared / "models" / "stories260K" / "stories260K-f32.gguf"
-    plain, evaluated = brute_force(weights, prompt, block_paths(found, first=1))
+    plain, evaluated = brute_force(weights, prompt, block_paths(shown, first=1))
     assert np.abs(scores - plain).max() < 1e-3
     assert scorer.cost is not None
     assert scorer.cost.evaluated_tokens <= scorer.cost.prefix_tokens + scorer.cost.tree_tokens

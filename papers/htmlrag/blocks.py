@@ -12,7 +12,7 @@ token trees (`models/llama/token_tree.py`)."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from html import escape
 from typing import Final
 
@@ -22,14 +22,14 @@ from cancellation import check_cancelled
 from errors import ContextExceeded, ModelError
 from models.protocols import Generator, PathScores, Said, TreeScorer, tree_scorer
 from papers.htmlrag.block_tree import PAPER_WORDS, block_tree
-from papers.htmlrag.structure import compressed
+from papers.htmlrag.structure import compressed, unwrapped
 from pipeline.messages import SHRINK, shrinking, within
 from pipeline.reading.bm25 import Floats
 from pipeline.text.tokens import count_tokens
 from pipeline.work import in_thread
 from prompts import load
 from readers.page import Block, Document
-from readers.tree import Node, label_children, to_html
+from readers.tree import Node, label_children, to_html, walk
 
 PROMPT: Final = "prune_html"
 HEAD_WORDS: Final = 4
@@ -131,49 +131,83 @@ def keep_within(
 def _texts(
     documents: Sequence[Document], found: PaperBlocks, kept: Sequence[int]
 ) -> dict[int, str]:
-    paths: dict[int, set[str]] = {}
-    for number in kept:
-        paths.setdefault(found.documents[number], set()).add(found.blocks[number].path)
     return {
-        index: to_html(compressed(repaired))
-        for index in sorted(paths)
-        if (
-            repaired := _repaired(
-                documents[index].root, paths[index], found.split[index]
-            )
-        )
+        page: to_html(_adjusted(documents[page].root, paths, found.split[page])[0])
+        for page, paths in _paths_by_page(found, kept).items()
     }
 
 
-def _repaired(root: Node, paths: set[str], split: set[str]) -> Node | None:
-    return _remaining(root, root.tag, paths, split, ancestors(paths))
+def _paths_by_page(found: PaperBlocks, numbers: Iterable[int]) -> dict[int, set[str]]:
+    """Return the paths of the blocks `numbers` on each page, in the order of pages."""
+    paths: dict[int, set[str]] = {}
+    for number in numbers:
+        paths.setdefault(found.documents[number], set()).add(found.blocks[number].path)
+    return dict(sorted(paths.items()))
 
 
-def _remaining(
-    node: Node, path: str, paths: set[str], split: set[str], inner: set[str]
-) -> Node | None:
-    """Return a tree of the kept blocks only, without emptied parents; None where
-    nothing is left.
+def _adjusted(
+    root: Node, paths: set[str], split: set[str]
+) -> tuple[Node, dict[str, Node]]:
+    """Return a tree of the blocks at `paths` only, its structure adjusted again (§3.4.1):
+    no emptied parents, no single-nested tags; and what each node on the way to them became.
 
-    A block that is a whole node keeps all below it; one that is a split node's own text
-    keeps the text alone. Recursive, since a cleaned tree is at most
+    A block that is a whole node keeps all below it; one that is the text of a node in
+    `split` keeps the text alone. Recursive, since a cleaned tree is at most
     `html.tree.MAX_DEPTH` deep."""
-    if path in paths and path not in split:
-        return node
-    shell = Node(node.tag, node.attrs)
-    labels = iter(label_children(node))
-    for child in node.children:
-        if isinstance(child, str):
-            shell.children.extend([child] if path in paths else [])
-            continue
-        name = f"{path}/{next(labels)}"
-        if (name in paths or name in inner) and (
-            kept := _remaining(child, name, paths, split, inner)
-        ):
-            shell.children.append(kept)
-    if not shell.children:
-        return None
-    return shell
+    inner = ancestors(paths)
+    became: dict[str, Node] = {}
+
+    def left(node: Node, path: str) -> Node:
+        if path in paths and path not in split:
+            return compressed(node)
+        made = Node(node.tag, node.attrs)
+        labels = iter(label_children(node))
+        for child in node.children:
+            if isinstance(child, str):
+                made.children.extend([child] if path in paths else [])
+                continue
+            name = f"{path}/{next(labels)}"
+            if (name in paths or name in inner) and (
+                kept := unwrapped(left(child, name))
+            ):
+                made.children.append(kept)
+                became[name] = kept
+        return made
+
+    became[root.tag] = made = left(root, root.tag)
+    return made, became
+
+
+def adjusted_pages(
+    documents: Sequence[Document], found: PaperBlocks
+) -> tuple[list[Node], PaperBlocks]:
+    """Return the trees that the second step is shown, and the blocks of `found` with their
+    paths there: of a page with such blocks these only, adjusted again; of any other page
+    its own tree."""
+    roots = [document.root for document in documents]
+    moved: dict[tuple[int, str], str] = {}
+    split: dict[int, set[str]] = {}
+    for page, paths in _paths_by_page(found, range(len(found.blocks))).items():
+        opened = found.split[page]
+        roots[page], became = _adjusted(roots[page], paths, opened)
+        places = _places(roots[page])
+        moved |= {(page, path): places[id(node)] for path, node in became.items()}
+        split[page] = {moved[page, path] for path in paths & opened}
+    blocks = [
+        replace(block, path=moved[page, block.path])
+        for page, block in zip(found.documents, found.blocks, strict=True)
+    ]
+    return roots, PaperBlocks(found.documents, blocks, split)
+
+
+def _places(root: Node) -> dict[int, str]:
+    """Return the path of each node below `root`, and its own, by its `id`."""
+    places = {id(root): root.tag}
+    for node in walk(root):
+        children = (child for child in node.children if isinstance(child, Node))
+        for child, label in zip(children, label_children(node), strict=True):
+            places[id(child)] = f"{places[id(node)]}/{label}"
+    return places
 
 
 def ancestors(paths: Iterable[str]) -> set[str]:
@@ -252,8 +286,9 @@ class PathScorer:
             ContextExceeded: The HTML is longer than the model's context.
             ModelError: The model failed, or gave no scores in time.
         """
-        paths = block_paths(found, first=self._first)
-        html = await in_thread(numbered_html, self._documents, found, first=self._first)
+        roots, shown = await in_thread(adjusted_pages, self._documents, found)
+        paths = block_paths(shown, first=self._first)
+        html = await in_thread(numbered_html, roots, shown, first=self._first)
         text = load(PROMPT).fill(html=html, question=" ".join(query.split()))
         call = self._model.score_tree([Said("user", text)], paths, among_siblings=True)
         self.cost = await within(self._seconds, call, model=self.name)
@@ -339,21 +374,17 @@ def block_paths(found: PaperBlocks, *, first: int) -> list[str]:
     return paths
 
 
-def numbered_html(
-    documents: Sequence[Document], found: PaperBlocks, *, first: int
-) -> str:
-    """Return the blocks of `found` as HTML whose tags are numbered down to the blocks,
-    as in their paths; pages one after another."""
-    roots = _roots(found, first=first)
-    wanted: dict[int, set[str]] = {}
-    for document, block in zip(found.documents, found.blocks, strict=True):
-        wanted.setdefault(document, set()).add(block.path)
+def numbered_html(roots: Sequence[Node], found: PaperBlocks, *, first: int) -> str:
+    """Return the blocks of `found`, which are in the trees `roots` of their pages, as HTML
+    whose tags are numbered down to the blocks, as in their paths; pages one after
+    another."""
+    names = _roots(found, first=first)
     pages = []
-    for page, paths in sorted(wanted.items()):
+    for page, paths in _paths_by_page(found, range(len(found.blocks))).items():
         whole, inner = paths - found.split.get(page, set()), ancestors(paths)
-        root = documents[page].root
+        root = roots[page]
         pages.append(
-            _numbered(root, root.tag, roots[page], (paths, whole, inner), first)
+            _numbered(root, root.tag, names[page], (paths, whole, inner), first)
         )
     return "\n".join(pages)
 

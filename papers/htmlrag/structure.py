@@ -20,14 +20,17 @@ def compressed(root: Node) -> Node:
     return made
 
 
-def _merged(node: Node) -> Node | None:
-    """Return what stays of a node: nothing of an empty one, its only child of a
-    single-nested one. Recursive, since a tree is at most `html.tree.MAX_DEPTH` deep."""
-    if node.tag in VOID_TAGS:
-        return node
-    made = compressed(node)
-    held = [one for one in made.children if isinstance(one, Node) or one.strip()]
+def unwrapped(node: Node) -> Node | None:
+    """Return what stays of a node whose children are compressed: nothing of an empty one,
+    its only child of a single-nested one."""
+    held = [one for one in node.children if isinstance(one, Node) or one.strip()]
     if not held:
         return None
     only = held[0]
-    return only if len(held) == 1 and isinstance(only, Node) else made
+    return only if len(held) == 1 and isinstance(only, Node) else node
+
+
+def _merged(node: Node) -> Node | None:
+    """Return what stays of a node and what is below it. Recursive, since a tree is at most
+    `html.tree.MAX_DEPTH` deep."""
+    return node if node.tag in VOID_TAGS else unwrapped(compressed(node))

@@ -12,7 +12,7 @@ import json
 import random
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -22,6 +22,7 @@ from papers.htmlrag.blocks import (
     HEAD_WORDS,
     PROMPT,
     PaperBlocks,
+    adjusted_pages,
     block_paths,
     numbered_html,
     paper_blocks,
@@ -98,14 +99,14 @@ class Pages:
 def path_answers(part: Part, seed: int) -> list[Sample]:
     """Return the samples of a part, whose answers are the paths alone: the loss is on
     path tokens."""
-    made = path_samples(part, tokens=TOKENS, seed=seed)
+    made = path_samples(part, seed=seed)
     return [Sample(one.prompt, one.paths[one.gold], source="own") for one in made]
 
 
 def printed_answers(part: Part, seed: int) -> list[Sample]:
-    """Return the paper's samples: its lengths, and paths followed by the block's
-    content."""
-    made = path_samples(part, tokens=PRINTED_TOKENS, seed=seed)
+    """Return the paper's samples: its lengths, its adjusted structure (§3.4.1), and paths
+    followed by the block's content."""
+    made = path_samples(part, printed=True, seed=seed)
     return [
         Sample(one.prompt, f"{one.paths[one.gold]}{one.content}", source="own")
         for one in made
@@ -113,13 +114,13 @@ def printed_answers(part: Part, seed: int) -> list[Sample]:
 
 
 def path_samples(
-    split: Split, *, tokens: Sequence[int] = TOKENS, seed: int = 0
+    split: Split, *, printed: bool = False, seed: int = 0
 ) -> Iterator[PathSample]:
     """Yield a sample for some questions on each page of a split in
     `train/reader/questions` that one block answers.
 
     Args:
-        tokens: Lengths of the HTML, by `count_tokens`, of which each sample draws one.
+        printed: Whether samples have the paper's lengths and its adjusted structure.
         seed: Of what is drawn; a sample depends on it and its own question alone.
     """
     pages = Pages()
@@ -130,7 +131,7 @@ def path_samples(
             of_page, min(A_PAGE, len(of_page))
         )
         for row in chosen:
-            if sample := _sample(row, pages, tokens, seed):
+            if sample := _sample(row, pages, seed, printed=printed):
                 yield sample
 
 
@@ -174,10 +175,11 @@ def write_library(folder: Path, split: Split, most: int = 0) -> int:
 
 
 def _sample(
-    row: dict[str, Any], pages: Pages, tokens: Sequence[int], seed: int
+    row: dict[str, Any], pages: Pages, seed: int, *, printed: bool
 ) -> PathSample | None:
     rng = random.Random(f"{seed}:{row['page']}:{row['question']}")
-    room, words = rng.choice(tokens), rng.choice(WORDS)
+    room = rng.choice(PRINTED_TOKENS if printed else TOKENS)
+    words = rng.choice(WORDS)
     document, found, index, held = pages.blocks(row["page"], words)
     golds = [_words(text) for text in row["gold"]]
     hits = [
@@ -204,7 +206,10 @@ def _sample(
         return None
     shown.sort()
     part = PaperBlocks([0] * len(shown), [found.blocks[i] for i in shown], found.split)
-    html = numbered_html([document], part, first=FIRST)
+    roots = [document.root]
+    if printed:
+        roots, part = adjusted_pages([document], part)
+    html = numbered_html(roots, part, first=FIRST)
     content = " ".join(found.blocks[gold].text.split())
     paths = tuple(block_paths(part, first=FIRST))
     chosen = shown.index(gold)
