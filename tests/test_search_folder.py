@@ -417,9 +417,24 @@ def test_without_time_the_call_says_what_is_left_and_the_next_goes_on(library: P
 
 
 def test_that_an_unfinished_index_is_searched_by_words_only_is_said(library: Path) -> None:
-    provider = FolderProvider([library], None, seconds=-1, embedder=OnnxEmbedder())
+    embedder = _Counting()
+    provider = FolderProvider([library], None, seconds=-1, embedder=embedder)
     outcome = ask(provider, "lighthouse")
     assert outcome.unread.startswith("0 of 7 documents are read, searched by words only;")
+    assert embedder.count == 0
+
+
+@pytest.mark.anyio
+async def test_nothing_is_counted_while_an_answer_is_made_of_what_was_found(
+    library: Path,
+) -> None:
+    provider = FolderProvider([library], None, seconds=0, quiet=1_000)
+    async with provider.indexing():
+        await asked(provider, "lighthouse")
+        for _ in range(10):
+            await moment()
+        assert provider.progress == (0, 7)
+    assert provider.progress[0] > 0  # a process that ends counts its piece
 
 
 def test_a_folder_that_is_not_read_yet_is_no_failed_search(library: Path) -> None:
@@ -568,7 +583,7 @@ from pipeline.search.query import SearchQuery
 from pipeline.search.folder import FolderProvider
 
 async def main():
-    provider = FolderProvider([Path(sys.argv[1])], Path(sys.argv[2]), seconds=float(sys.argv[3]))
+    provider = FolderProvider([Path(sys.argv[1])], Path(sys.argv[2]), seconds=float(sys.argv[3]), quiet=0)
     async with provider.indexing():
         print((await provider.search(SearchQuery("harbour"), limit=8)).unread or "all", flush=True)
         await anyio.sleep_forever() if sys.argv[3] == "0" else None
@@ -635,7 +650,7 @@ async def test_a_document_is_read_by_processes_that_end_before_a_page_of_it_is(
     for _ in range(20):
         async with aclosing(Converter(store, processes=1)) as converter:
             files = Files([folder], store=store, converter=converter)
-            provider = FolderProvider([folder], index, files=files, seconds=0)
+            provider = FolderProvider([folder], index, files=files, seconds=0, quiet=0)
             async with provider.indexing():
                 outcome = await asked(provider, "zeppelin")
         if not outcome.unread:
@@ -670,7 +685,7 @@ async def test_notes_answer_at_once_and_a_long_document_is_counted_after_the_ans
 ) -> None:
     async with aclosing(Converter(store, processes=1)) as converter:
         files = Files([mixed], store=store, converter=converter)
-        provider = FolderProvider([mixed], index, files=files, seconds=0.5)
+        provider = FolderProvider([mixed], index, files=files, seconds=0.5, quiet=0)
         async with provider.indexing():
             with anyio.fail_after(100):
                 while len(names(outcome := await asked(provider, "harbour"))) < 3:
@@ -730,7 +745,7 @@ async def test_a_process_of_one_question_leaves_vectors_though_it_had_no_time_fo
     library: Path, index: Path, embedder: OnnxEmbedder
 ) -> None:
     for _ in range(2):
-        provider = FolderProvider([library], index, embedder=embedder, seconds=0)
+        provider = FolderProvider([library], index, embedder=embedder, seconds=0, quiet=0)
         async with provider.indexing():
             while (await asked(provider, "boat")).unread:
                 pass
@@ -750,7 +765,7 @@ async def test_long_documents_answer_by_their_first_pages_before_any_is_read_who
         (folder / f"{name}.pdf").write_bytes(make_pdf(pages))
     async with aclosing(Converter(store, processes=1)) as converter:
         files = Files([folder], store=store, converter=converter)
-        provider = FolderProvider([folder], index, files=files, seconds=0)
+        provider = FolderProvider([folder], index, files=files, seconds=0, quiet=0)
         async with provider.indexing():
             with anyio.fail_after(100):
                 while "2 more" not in (outcome := await asked(provider, "approved")).unread:
@@ -821,7 +836,7 @@ async def test_outlines_are_embedded_behind_a_question(
     for number in range(OUTLINES + 4 * BATCH + 4):
         (tmp_path / f"{number}.md").write_text(f"# Boat {number}\n\nIt sails.")
     embedder = _Noting()
-    provider = FolderProvider([tmp_path], None, embedder=embedder, seconds=PATIENT)
+    provider = FolderProvider([tmp_path], None, embedder=embedder, seconds=PATIENT, quiet=0)
     async with provider.indexing():
         await asked(provider, "boat")
         with anyio.fail_after(100):

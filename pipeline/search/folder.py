@@ -60,18 +60,16 @@ from readers.sniff import decode, looks_like_text
 BATCH: Final = 8
 """Outlines that are embedded at once: a new question waits for the running batch."""
 OUTLINES: Final = 128
-"""Outlines that a process's first question embeds, some 1.3 processor seconds, files
-with its words first; later questions leave the others to `indexing`."""
+"""Outlines that a process's first question embeds where every file is counted, some 1.3
+processor seconds, files with its words first; later questions leave the others to
+`indexing`."""
 SLICE: Final = 0.1
 """Processor seconds of counting after which the database is free for a question, and
 for other processes."""
-QUIET: Final = 1.0
-"""Seconds after a question's start without background counting and embedding, unless it
-waits for them."""
 WAIT_SHARE: Final = 0.15
-"""Part of a call's time left that a question waits for new files; half as long for
-embedding."""
-LONGER: Final = 2.0
+"""Part of a call's time left that a question waits for new files at most, and as long
+again for embedding."""
+LONGER: Final = 5.0
 """A question that nothing was found for waits again, this much longer: an answer from
 some of the files is better than none."""
 LAST_PIECE: Final = 20.0
@@ -80,7 +78,8 @@ page takes 3 processor seconds to recognise."""
 _POLLED: Final = 0.02
 """Seconds between two looks for it."""
 FoundBy = Literal["words alone", "both", "meaning alone"]
-"""`words alone`: the embedder failed, was late or does not read the question."""
+"""`words alone`: no outline has a vector yet, or the embedder failed, was late or does
+not read the question."""
 _log: Final = logging.getLogger("winnow.folders")
 
 
@@ -97,18 +96,22 @@ class FolderProvider:
         *,
         files: Files | None = None,
         embedder: Embedder | None = None,
-        seconds: float = 4.0,
+        seconds: float = 1.5,
+        quiet: float = 3.0,
         file_bytes: int = MOST_LISTED_BYTES,
     ) -> None:
         """Search below `roots`, converting documents by `files`, by default in this
         process.
 
-        A question waits `seconds` at most for files not seen before. What is counted
+        A question waits `seconds` at most for files not seen before, and has the
+        processor for what it found for `quiet` seconds after that, in which nothing is
+        counted in the background. What is counted
         is kept in `path`, a folder of this machine; None keeps it as long as the
         process. `embedder` finds what shares no word with the question; it is left out
         where it does not read the question."""
         self._roots = tuple(root.expanduser().resolve() for root in roots)
         self._seconds = seconds
+        self._quiet = quiet
         self._file_bytes = file_bytes
         self._files = files or Files(self._roots, max_bytes=file_bytes)
         self._embedder = embedder
@@ -186,6 +189,7 @@ class FolderProvider:
                 uncounted = self._uncounted
                 files, found_by = await self._find(query.question, language, last)
             faults = await in_thread(self._opened().unread)
+            self._asked = anyio.current_time()
         except sqlite3.Error as error:
             if not self._do_without(error):
                 raise
@@ -430,13 +434,17 @@ class FolderProvider:
                 for _ in range(self._files.at_once + 1):
                     group.start_soon(self._count_parsed)
 
+    async def _until_quiet(self) -> None:
+        """Leave the processor to the last question, unless one waits for what is
+        counted."""
+        while not self._waiting and anyio.current_time() < self._asked + self._quiet:
+            await anyio.sleep(_POLLED)
+
     @asynccontextmanager
     async def _slice(self) -> AsyncIterator[None]:
         """Rest as long as the work in the context took, and before it until it is
         quiet, unless a question waits."""
-        if not self._waiting:
-            with anyio.CancelScope(deadline=self._asked + QUIET):
-                await self._called.wait()
+        await self._until_quiet()
         began = anyio.current_time()
         yield
         await anyio.sleep(0 if self._waiting else anyio.current_time() - began)
@@ -483,6 +491,9 @@ class FolderProvider:
         """Convert documents one after the other, and count what they say; of all that
         are long the first pages before the others."""
         while self._parsed:
+            await self._until_quiet()
+            if not self._parsed:  # taken meanwhile
+                return
             stamp = self._parsed.pop()
             pages = self._opened().pages(stamp)
             if pages == 0:  # another process was faster
@@ -518,13 +529,13 @@ class FolderProvider:
         """Return path, title and pages of the `limit` best files by words and meaning of
         outlines, and by which of both they were found.
 
-        Words alone decide where the embedder fails, is late or does not read the
-        question."""
+        Words alone decide where no outline has a vector yet, or the embedder fails, is
+        late or does not read the question."""
         index = self._opened()
         words = await in_thread(index.word_scores, question, language=language)
         likeness: dict[int, float] = {}
         # Where the embedder fails or takes too long, words find files without it.
-        with anyio.move_on_after(self._patience / 2), suppress(ModelError):
+        with anyio.move_on_after(self._patience), suppress(ModelError):
             likeness = await self._likeness(question, words)
         scores = _blended(words, likeness) if likeness else words
         # Files without a word of the question come where too few have one: it may be in another
@@ -552,7 +563,7 @@ class FolderProvider:
         if embedder is None or not texts:
             return {}
         vectors = await embedder.embed(texts, kind="query")
-        if not self._embedded:
+        if not self._embedded and not self._uncounted:
             self._embedded = self._is_indexing
             await self._embed(words, OUTLINES)
         return await in_thread(self._opened().likeness, embedder.name, vectors)
