@@ -4,7 +4,8 @@ each question costs.
     python -m bench.folder             a cold server, the same again after its start, a tree over all files
     python -m bench.folder --check     the first two, and 2,000 notes; exit code 1 where a bar falls short
     python -m bench.folder --index     the 288 files of ../shared/data/library288 by `winnow index`: whole, again,
-                                       killed 20 times, by four at once; with --check bars
+                                       killed 20 times, by four at once; and 20 first answers, each of a new server
+                                       without a cache; with --check bars
     python -m bench.folder --notes N   N notes of real sentences alone: the first answer, changes, the step of search
 
 10 PDF, 10 DOCX, 17 Markdown, 21 HTML, 5 text files, made from ../shared/papers,
@@ -19,6 +20,7 @@ import math
 import os
 import random
 import shutil
+import sqlite3
 import subprocess
 import sys
 import tarfile
@@ -26,16 +28,19 @@ import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import anyio
 from mcp import Client, StdioServerParameters
 
+from bench.run import quoted
+from bench.sets import read_set
 from pipeline.question.question import Question
 from pipeline.search.listing import list_files
 from pipeline.search.word_index import WordIndex
+from tests.support import text_of
 from tests.support.docx import make_docx, paragraph
 from tests.support.pdf import make_pdf
 from tools.common.ending import data_of
@@ -84,6 +89,17 @@ AT_ONCE: Final = 4
 AT_ONCE_BAR: Final = 1.2
 """Processor seconds of so many runs over one index at the same time, over those of one
 run; both without what a process takes that finds all done."""
+FIRST_ASKED: Final = 20
+"""Questions over 288 files that no process has read, each the first of its server."""
+FIRST_SECONDS: Final = 8.0
+"""Processor seconds from the start of a server to such an answer."""
+FIRST_SHARE: Final = 0.6
+"""Share of them that show what answers within that."""
+MOST_ASKED: Final = 60
+"""Processes that each ask one question, until the index is whole."""
+ASKED_BAR: Final = 1.1
+"""Their processor seconds over those of one run, without what such a process takes that
+finds all done."""
 REPEATS: Final = 8
 LINES: Final = 50
 """Lines of a page."""
@@ -112,7 +128,7 @@ def main() -> None:
     parser.add_argument(
         "--index",
         action="store_true",
-        help="`winnow index` and kills, and nothing else",
+        help="`winnow index`, kills and first answers, and nothing else",
     )
     parser.add_argument(
         "--notes", type=int, default=0, help="so many notes, and nothing else"
@@ -122,7 +138,7 @@ def main() -> None:
         print("../shared is not beside this checkout, or there is no /proc; skipped")
         return
     if args.index:
-        failed = _measure_index()
+        failed = [*_measure_index(), *anyio.run(_measure_first)]
     else:
         failed = [] if args.notes else anyio.run(_measure, not args.check)
         if args.notes or args.check:
@@ -136,8 +152,7 @@ def main() -> None:
 def _measure_index() -> list[str]:
     """What an index costs that no one disturbs, and one whose runs are killed."""
     with tempfile.TemporaryDirectory() as place:
-        with tarfile.open(SHARED / "data/library288/library.tar.xz") as archive:
-            archive.extractall(place, filter="data")
+        _extract_library(Path(place))
         folder, draw = Path(place) / "lib", random.Random(1)
         whole, again = (_indexed(folder, Path(place) / "whole") for _ in range(2))
         print(f"whole {whole:.1f} processor seconds, again {again:.1f}")
@@ -147,6 +162,15 @@ def _measure_index() -> list[str]:
             seconds = _indexed(folder, Path(place) / "killed", limit)
             spent += max(seconds - again, 0.0)
         spent += _indexed(folder, Path(place) / "killed") - again
+        asked, runs_asked = 0.0, 0
+        while runs_asked < MOST_ASKED:
+            asked += _asked(folder, Path(place) / "asked")
+            runs_asked += 1
+            if _indexed_files(Path(place) / "asked") == _indexed_files(
+                Path(place) / "whole"
+            ):
+                break
+        asked -= runs_asked * _asked(folder, Path(place) / "whole")
         with ThreadPoolExecutor(AT_ONCE) as pool:
             runs = [
                 pool.submit(_indexed, folder, Path(place) / "together")
@@ -154,6 +178,14 @@ def _measure_index() -> list[str]:
             ]
             together = sum(run.result() - again for run in runs)
     share, share_at_once, failed = spent / work, together / work, list[str]()
+    print(
+        f"{runs_asked} questions by processes of their own {asked:.1f}: {asked / work:.2f}"
+    )
+    if runs_asked == MOST_ASKED or asked > ASKED_BAR * work:
+        failed.append(
+            f"{runs_asked} processes of one question took {asked / work:.2f} of the work of one "
+            f"> {ASKED_BAR}"
+        )
     print(f"{AT_ONCE} at once {together:.1f} of {work:.1f}: {share_at_once:.2f}")
     print(f"work {work:.1f}, killed {KILLS} times {spent:.1f}: {share:.2f}")
     if share_at_once > AT_ONCE_BAR:
@@ -167,12 +199,58 @@ def _measure_index() -> list[str]:
     return failed
 
 
+async def _measure_first() -> list[str]:
+    """What the first answers over 288 files show that nobody has read, and what they
+    cost."""
+    questions = read_set("library288")
+    candidates = [asked for asked in questions.asked if asked.gold and not asked.after]
+    costs: list[float] = []
+    soon = 0
+    with tempfile.TemporaryDirectory() as place:
+        _extract_library(Path(place))
+        for number in range(FIRST_ASKED):
+            asked = candidates[number * len(candidates) // FIRST_ASKED]
+            cache = Path(place) / f"cache{number}"
+            async with _served(Path(place) / "lib", cache) as (client, pid):
+                result = await client.call_tool("research", {"question": asked.text})
+                costs.append(sum(_spent(pid)))
+            is_shown = questions.hit(asked, quoted(text_of(result)))
+            soon += is_shown and costs[-1] <= FIRST_SECONDS
+            print(f"{asked.id:5}{costs[-1]:6.1f} processor seconds, shown: {is_shown}")
+    print(
+        f"{soon} of {FIRST_ASKED} first answers show what answers within {FIRST_SECONDS:.0f} "
+        f"processor seconds, start included; {sum(costs) / len(costs):.1f} in the mean"
+    )
+    if soon < FIRST_SHARE * FIRST_ASKED:
+        return [f"{soon} of {FIRST_ASKED} first answers < {FIRST_SHARE} of them"]
+    return []
+
+
+def _extract_library(place: Path) -> None:
+    """Write the 288 files below `lib` in a folder."""
+    with tarfile.open(SHARED / "data/library288/library.tar.xz") as archive:
+        archive.extractall(place, filter="data")
+
+
 def _indexed(folder: Path, cache: Path, limit: float = math.inf) -> float:
     """Return the processor seconds of a run of `winnow index` that is killed after so
     many, its converter's included."""
-    command = [sys.executable, "-m", "server", "index", str(folder), "--quiet"]
+    return _spent_on(["index", str(folder), "--set", f"cache={cache}"], limit)
+
+
+def _asked(folder: Path, cache: Path) -> float:
+    """Return the processor seconds of a process that searches a folder for one
+    question."""
+    own = ["--set", f"cache={cache}", "--set", "search=folder", "--folder", str(folder)]
+    return _spent_on(["search", QUESTIONS[1], *own])
+
+
+def _spent_on(arguments: list[str], limit: float = math.inf) -> float:
+    """Return the processor seconds of a run of `winnow`, killed after `limit` of
+    them."""
+    command = [sys.executable, "-m", "server", *arguments, "--quiet"]
     with subprocess.Popen(  # noqa: S603  our own command
-        [*command, "--set", f"cache={cache}"], cwd=ROOT, stdout=subprocess.DEVNULL
+        command, cwd=ROOT, stdout=subprocess.DEVNULL
     ) as process:
         spent = 0.0
         while process.poll() is None:
@@ -181,6 +259,17 @@ def _indexed(folder: Path, cache: Path, limit: float = math.inf) -> float:
                 process.kill()
             time.sleep(0.02)
     return spent
+
+
+def _indexed_files(cache: Path) -> tuple[int, int]:
+    """Return how many files are read whole in the index in a cache, and how many have a
+    vector."""
+    [place] = (cache / "folders").glob("*.sqlite")
+    with closing(sqlite3.connect(place)) as database:
+        [(files, vectors)] = database.execute(
+            "SELECT count(*), count(vector) FROM files WHERE pages = 0"
+        )
+    return int(files), int(vectors)
 
 
 async def _measure(whole: bool) -> list[str]:
