@@ -200,7 +200,7 @@ def _measure_index() -> list[str]:
 
 
 async def _measure_first() -> list[str]:
-    """What the first answers over 288 files show that nobody has read, and what they
+    """What first answers show over 288 files that no index has yet, and what they
     cost."""
     questions = read_set("library288")
     candidates = [asked for asked in questions.asked if asked.gold and not asked.after]
