@@ -1,7 +1,6 @@
 """One row of `papers/__main__.py`: what a paper describes, and a check that runs it here.
 
-A check has an assertion that fails where the described thing is not done. Not for: the
-checks themselves (`bench/papers_*.py`).
+Not for: the checks themselves (`bench/papers_*.py`).
 """
 
 import ast
@@ -19,15 +18,12 @@ from pipeline.reading.relevance import Blend, Reader
 
 State = Literal[
     "as printed",
-    "as the authors' code",
-    "ours",
     "differs",
     "configured",
+    "ours",
     "cannot be had",
 ]
-"""As the paper's text has it; as its authors' code has it where the paper is silent; no
-section of a paper; otherwise, with why; in a configuration that nothing was made by
-here; not to be had, with why."""
+"""What each means is at the top of `docs/papers.md` (`papers/__main__.py`)."""
 
 
 class Outcome(NamedTuple):
@@ -89,11 +85,6 @@ def row(number: int, title: str, where: str) -> Callable[[Check], Check]:
 def as_printed(said: str) -> Outcome:
     """Return that it is as printed."""
     return Outcome("as printed", said)
-
-
-def as_code(said: str) -> Outcome:
-    """Return that it is as in the authors' code, where the paper is silent."""
-    return Outcome("as the authors' code", said)
 
 
 def ours(said: str) -> Outcome:

@@ -22,15 +22,14 @@ from bench.paper_measures import bleu, f1, rouge_l
 from bench.paper_row import (
     Bench,
     Outcome,
-    as_code,
     as_printed,
     cannot,
     differs,
     opened,
     row,
 )
-from bench.raptor_asked import Asked, answered, reported_by
-from models.protocols import Embedder, Said
+from bench.raptor_asked import reported_by
+from models.protocols import Embedder, Said, unit_rows
 from papers.raptor.build import _Growth, build_tree
 from papers.raptor.cluster import (
     CHILDREN,
@@ -43,20 +42,21 @@ from papers.raptor.cluster import (
     cluster,
     principal_components,
     soft_mixture,
+    umap_points,
 )
-from papers.raptor.extract import SUMMARY_SENTENCE_TOKENS, Summary
-from papers.raptor.query import NodeMode, Traversal, query_tree
+from papers.raptor.extract import SUMMARY_SENTENCE_TOKENS
+from papers.raptor.query import ChosenNode, NodeMode, Traversal, query_tree
 from papers.raptor.summarise import EXTRACTIVE, Writer, borne_out, supported_part
 from papers.raptor.tree import Clustering, NodeOptions, NodeTree, TreeNode, node_tree
 from pipeline.document.units import split_sentences
 from pipeline.question.question import Question
 from pipeline.raptor.build import build_tree as build_leaves
-from pipeline.raptor.leaves import SHORT_SHARE, main_sentences, pack_sentences
+from pipeline.raptor.leaves import main_sentences, pack_sentences
 from pipeline.reading.relevance import Reader
 from pipeline.text.tokens import count_tokens, cut_to_tokens
 from pipeline.text.words import find_entities
 from pipeline.work import no_report
-from prompts import load
+from readers.page import Document
 from server.settings import read_settings
 from server.wiring import open_services
 from tests.support.pages import document
@@ -73,7 +73,7 @@ CLUSTERINGS: tuple[Clustering, ...] = ("kmeans", "gmm", "umap")
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What Tables 10 and 17 say of a tree."""
+    """What Tables 10 and 17 to 20 say of a tree."""
 
     children: float
     """Mean of an inner node."""
@@ -82,17 +82,18 @@ class Shape:
     below: float
     """Mean tokens of a child."""
     ratio: float
-    """Tokens of a summary over those of its children."""
-    inner: float
-    """Share of inner nodes among what collapsed returns."""
+    """Mean of a summary's tokens over those of its children."""
     layers: tuple[float, ...]
-    """Share of each layer, the leaves first, among the same."""
+    """Share of each layer, the leaves first, among what collapsed returns."""
     shared: float
-    """Share of the nodes that are in two clusters or more."""
-    recall: float
-    """Evidence recall of collapsed at 2,000 tokens, as printed."""
+    """Share of the leaves that are in two clusters or more."""
     seconds: float
-    """Of the processor, for clustering and extraction."""
+    """Of the processor, for clustering, extraction and asking."""
+
+    @property
+    def inner(self) -> float:
+        """Share of inner nodes among what collapsed returns."""
+        return 1 - self.layers[0]
 
 
 @cache
@@ -101,13 +102,11 @@ def _shapes() -> dict[tuple[Clustering, int], Shape]:
 
 
 async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) -> Shape:
-    """Return what trees over the documents of the set with papers look like."""
+    """Return what trees over the meetings with most questions look like."""
     if (known := _shapes().get((clustering, most))) is not None:
         return known
     options = NodeOptions(clustering=clustering)
     trees: list[NodeTree] = []
-    found: list[float] = []
-    inner: list[float] = []
     layers: Counter[int] = Counter()
     began = time.process_time()
     for group in groups_of("qmsum_s", most=most):
@@ -124,15 +123,10 @@ async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) ->
                 embedder=embedder,
                 repeats=True,
             )
-            inner.append(sum(one.node.is_summary for one in nodes) / max(1, len(nodes)))
             layers.update(one.node.layer for one in nodes)
-            asked = Asked(tree, group.documents, [])
-            _, spans = await answered(
-                asked, question.text, "collapsed", embedder, 2_000, repeats=True
-            )
-            found.append(recall(question.gold, spans))
     parents = [(tree, node) for tree in trees for node in tree.nodes if node.is_summary]
     children = [[tree.nodes[i].tokens for i in node.children] for tree, node in parents]
+    summaries = [node.tokens for _, node in parents]
     twice = [
         sum(i in node.children for node in tree.nodes) > 1
         for tree in trees
@@ -140,24 +134,21 @@ async def shape(embedder: Embedder, clustering: Clustering, *, most: int = 1) ->
     ]
     _shapes()[clustering, most] = made = Shape(
         float(np.mean([len(own) for own in children])),
-        float(np.mean([node.tokens for _, node in parents])),
+        float(np.mean(summaries)),
         float(np.mean([tokens for own in children for tokens in own])),
-        sum(node.tokens for _, node in parents) / sum(map(sum, children)),
-        float(np.mean(inner)),
+        float(np.mean(np.array(summaries) / [sum(own) for own in children])),
         tuple(layers[n] / layers.total() for n in range(1 + max(layers))),
         float(np.mean(twice)),
-        float(np.mean(found)),
         time.process_time() - began,
     )
     return made
 
 
 def reported(one: Shape) -> str:
-    """Return a shape as one line."""
+    """Return what Table 10 says of a tree as text."""
     return (
         f"children {one.children:.1f}, summary {one.summary:.0f}, child {one.below:.0f}, "
-        f"ratio {one.ratio:.2f}, inner {one.inner:.2f}, in two {one.shared:.2f}, "
-        f"recall {one.recall:.3f}, {one.seconds:.0f} s"
+        f"ratio {one.ratio:.2f}"
     )
 
 
@@ -192,6 +183,8 @@ async def _(_: Bench) -> Outcome:
         size <= 100 or b - a == 1 for size, (a, b) in zip(sizes, found, strict=True)
     )
     assert np.mean(sizes) > 60 and np.mean(np.array(sizes) < 40) < 0.1
+    following = [count_tokens(sentences[b].text) for _, b in found[:-1]]
+    assert any(size + more < 100 for size, more in zip(sizes, following, strict=False))
     # Three sections of 60 sentences: with and without one more near the beginning
     sections = [
         [f"Sentence {n} of part {part} names {n * n} things." for n in range(60)]
@@ -203,38 +196,43 @@ async def _(_: Bench) -> Outcome:
     headed = [leaf for leaf in before if "Part" in leaf]
     assert len(headed) == 3 and all(leaf.startswith("Part") for leaf in headed)
     assert len(before) > 15 and len({*after} - {*before}) <= 3
+    for letters, is_cut in ((600, False), (601, True)):
+        long = main_sentences(
+            document(f"<p>{('seven ' * letters)[: letters - 1]}.</p>")
+        )
+        assert (len(long) > 1) == is_cut
     return differs(
-        f"no sentence of up to 600 characters (160 in Thai and the like) is cut; "
-        f"a full leaf ends, from {100 * SHORT_SHARE:.0f} tokens on if it has so many, at the block "
-        "end (else the sentence end) of the least hash, so that an insertion changes few, where in the paper the "
-        "sentence that does not fit begins the next; leaves also end at headings and where text is left out: "
-        f"{len(sizes)} leaves, mean {np.mean(sizes):.0f} tokens"
+        "a leaf may end before the last sentence that fits, at a heading or after the sentence of the least hash, so "
+        f"that an insertion changes few leaves; a sentence over 600 characters is cut: {len(sizes)} "
+        f"leaves of a meeting, mean {np.mean(sizes):.0f} tokens"
     )
 
 
 @row(59, "RA §3 embeddings of leaves by SBERT", "models/onnx.py")
 async def _(bench: Bench) -> Outcome:
-    assert "minilm" in bench.embedder.name.lower() and bench.embedder.dimension == 384
-    vectors = await bench.embedder.embed(["one text", "another"], kind="passage")
-    assert np.allclose(np.linalg.norm(vectors, axis=1), 1, atol=1e-3)
-    tree = await build_leaves(
-        [document("<p>The ferry sails at six.</p>")],
-        embedder=bench.embedder,
-        options=NodeOptions(),
-        store=None,
-    )
-    wanted = await bench.embedder.embed([tree.leaves[0].text], kind="passage")
-    assert (
-        np.allclose(tree.vectors, wanted, atol=1e-3)
-        and "L6" in tree.built_with.embedder
-    )
-    async with open_services(
-        read_settings({"embedder": "onnx:multilingual", "search": "none"})
-    ) as services:
-        assert services.embedder and services.embedder.name != bench.embedder.name
+    name, dimension = bench.embedder.name, bench.embedder.dimension
+    assert name.startswith("all-MiniLM-L6-v2") and "int8" in name and dimension == 384
+    pages = [
+        document(f"<p>{text}</p>")
+        for text in ("The ferry sails at six.", "Паром отходит в шесть часов.")
+    ]
+    latin, cyrillic = [
+        await build_leaves(
+            [page], embedder=bench.embedder, options=NodeOptions(), store=None
+        )
+        for page in pages
+    ]
+    wanted = await bench.embedder.embed([latin.leaves[0].text], kind="passage")
+    assert np.allclose(latin.vectors, wanted, atol=1e-3)
+    assert latin.built_with.embedder == name
+    assert cyrillic.built_with.embedder == "lexical"
+    for spec, is_same in (("auto", True), ("onnx:multilingual", False)):
+        settings = read_settings({"embedder": spec, "search": "none"})
+        async with open_services(settings) as services:
+            assert services.embedder and (services.embedder.name == name) == is_same
     return differs(
-        "MiniLM-L6 of sentence-transformers, 384 dimensions, for multi-qa-mpnet-base-cos-v1; WINNOW_EMBEDDER "
-        "names another"
+        f"all-MiniLM-L6-v2 in 8 bits, {dimension} dimensions, for multi-qa-mpnet-base-cos-v1 (WINNOW_EMBEDDER names "
+        "another); vectors of words where most of the text is in a script that it does not read"
     )
 
 
@@ -254,43 +252,32 @@ async def _(bench: Bench) -> Outcome:
         f"{name} {one:.2f}" for name, one in zip(CLUSTERINGS, found, strict=True)
     )
     return differs(
-        "by gmm and umap a node is in each cluster of a chance over .1 (their code; no figure is printed); share of a "
-        f"meeting's leaves in two: {text}; k-means, the default, lets at most {SPILL_SHARE} of the nodes into a second"
+        "by gmm and umap a node is in each cluster of a chance over .1, as in their code, and in its likeliest; by "
+        f"kmeans, the default, at most {SPILL_SHARE} of the nodes are in a second; share of a meeting's leaves in two "
+        f"or more: {text}"
     )
 
 
-@cache
-def _counts() -> dict[bool, list[tuple[int, int]]]:
-    return {}
-
-
-async def counts(bench: Bench, *, by_umap: bool) -> list[tuple[int, int]]:
-    """Return for the first leaves of five meetings how many clusters there are by ours
-    and by the authors' code, with scikit-learn and umap-learn and other seeds."""
-    if by_umap not in _counts():
-        made = []
-        for group in groups_of("qmsum_s", most=DOCUMENTS):
-            leaves = await build_leaves(
-                group.documents,
-                embedder=bench.embedder,
-                options=NodeOptions(),
-                store=None,
-            )
-            vectors = leaves.vectors[:LEAVES].astype(np.float32)
-            ours = cluster(
-                Layer(vectors, [90] * len(vectors), 10**6), "umap" if by_umap else "gmm"
-            )
-            made.append((len(ours), authors_clusters(vectors, by_umap=by_umap)))
-        _counts()[by_umap] = made
-    return _counts()[by_umap]
+async def meetings(
+    bench: Bench,
+) -> list[np.ndarray[tuple[int, int], np.dtype[np.float32]]]:
+    """Return the vectors of the first leaves of five meetings."""
+    found = []
+    for group in groups_of("qmsum_s", most=DOCUMENTS):
+        leaves = await build_leaves(
+            group.documents, embedder=bench.embedder, options=NodeOptions(), store=None
+        )
+        found.append(leaves.vectors[:LEAVES].astype(np.float32))
+    assert {len(one) for one in found} == {LEAVES}
+    return found
 
 
 def authors_clusters(
     vectors: np.ndarray[Any, np.dtype[np.float32]], *, by_umap: bool
-) -> int:
-    """Return how many clusters the authors' code finds: global, then local; sizes by
-    BIC with the seed 224, the fit with 0, members above .1; UMAP with our
-    seed, since by others its own counts differ by a fifth."""
+) -> set[tuple[int, ...]]:
+    """Return the clusters that the authors' code finds: global, then local; sizes by
+    BIC with the seed 224, the fit with 0, members above .1; UMAP with our seed, since
+    by others its own counts differ by a fifth."""
     mixture = importlib.import_module("sklearn.mixture").GaussianMixture
 
     def points(rows: np.ndarray[Any, np.dtype[np.float32]], near: int) -> Any:
@@ -314,29 +301,28 @@ def authors_clusters(
         chances = mixture(size, random_state=0).fit(made).predict_proba(made)
         return [own for column in chances.T if len(own := np.flatnonzero(column > 0.1))]
 
-    return sum(
-        1 if len(rough) <= 11 else len(groups(points(vectors[rough], 10)))
-        for rough in groups(points(vectors, int((len(vectors) - 1) ** 0.5)))
-    )
-
-
-def in_counts(found: Sequence[tuple[int, int]]) -> str:
-    """Return the counts as text."""
-    pairs = ", ".join(f"{ours} ({theirs})" for ours, theirs in found)
-    return (
-        f"clusters of at most the first {LEAVES} leaves of {len(found)} meetings, the authors' code in brackets: "
-        f"{pairs}"
-    )
+    found = set[tuple[int, ...]]()
+    for rough in groups(points(vectors, int((len(vectors) - 1) ** 0.5))):
+        parts = (
+            groups(points(vectors[rough], 10))
+            if len(rough) > 11
+            else [np.arange(len(rough))]
+        )
+        found |= {tuple(rough[part].tolist()) for part in parts}
+    return found
 
 
 @row(61, "RA §3 UMAP, global then local", "papers/raptor/cluster.py")
 async def _(bench: Bench) -> Outcome:
-    found = await counts(bench, by_umap=True)
-    assert all(ours == theirs for ours, theirs in found)
-    return as_code(
-        "√n neighbours, then 10 (not printed); a transcription of their code with our seed for UMAP (theirs has "
-        "none): "
-        f"{in_counts(found)}"
+    found = []
+    for vectors in await meetings(bench):
+        clusters = cluster(Layer(vectors, [90] * LEAVES, 10**6), "umap")
+        assert {*clusters} == authors_clusters(vectors, by_umap=True)
+        found.append(len(clusters))
+    return as_printed(
+        "with WINNOW_PAPERS=clustering=umap; √n neighbours, then 10, are their code's; the clusters of "
+        f"{LEAVES} leaves of each of {len(found)} meetings ({', '.join(map(str, found))}) are those of a transcription "
+        "of it with our seed"
     )
 
 
@@ -364,18 +350,23 @@ def by_formula(points: np.ndarray[Any, np.dtype[np.float64]]) -> int:
     return 1 + int(np.argmin(values))
 
 
-@row(62, "RA §3 Gaussian mixture (gmm), size by BIC", "papers/raptor/cluster.py")
+@row(62, "RA §3 Gaussian mixture (GMM), size by BIC", "papers/raptor/cluster.py")
 async def _(bench: Bench) -> Outcome:
     chance = np.random.default_rng(1)
     centres = np.repeat(3 * np.eye(3), 20, axis=0)
     points = principal_components(centres + 0.3 * chance.standard_normal((60, 3)), 10)
     assert best_mixture(points).shape[1] == by_formula(points) == 3
-    found = await counts(bench, by_umap=False)
-    assert all(ours == theirs for ours, theirs in found)
-    return differs(
-        "the size is that of the printed BIC, by scikit-learn's mixture; up to 50 and .1 are of the authors' "
-        "code; `gmm` "
-        f"takes principal components, which neither has, in place of UMAP: {in_counts(found)}, on the same components"
+    found = []
+    for vectors in await meetings(bench):
+        points = umap_points(vectors.astype(np.float64), 10, 9)
+        found.append(best_mixture(points).shape[1])
+        assert found[-1] == by_formula(points)
+        clusters = cluster(Layer(vectors, [90] * LEAVES, 10**6), "gmm")
+        assert {*clusters} == authors_clusters(vectors, by_umap=False)
+    return as_printed(
+        "with WINNOW_PAPERS=clustering=umap; sizes under 50 are tried, as in their code; the size is that of the least "
+        f"printed BIC, on UMAP's points of {LEAVES} leaves of each of {len(found)} meetings "
+        f"{', '.join(map(str, found))}; clustering=gmm is ours: principal components for UMAP's points"
     )
 
 
@@ -417,17 +408,17 @@ async def _(_: Bench) -> Outcome:
         assert {*found} == wanted and again > 1
         assert max(map(len, found)) <= most
         assert {i for own in found for i in own} == set(range(120))
-        reported.append(f"{name} {len(found)} ({again})")
+        reported.append(f"{again} times by {name}")
     assert soft_mixture(themes(2, 5)) == [list(range(10))]
     # Of six themes that k-means finds, each is over a window of four nodes.
     halved = _soft_kmeans(layer._replace(window=400))
     assert max(map(len, halved)) <= 4 and {i for own in halved for i in own} == set(
         range(120)
     )
+    assert NodeOptions().window_tokens == 3_500
     return differs(
-        f"clusters within the window, as of a literal loop (times clustered again): {', '.join(reported)}; halved "
-        "where that changes nothing (there it may never end), as of up to 11 nodes, one cluster at both steps (in "
-        "their code at the local one); kmeans halves"
+        "the threshold is 3,500 tokens, as in their code, whatever summarises; gmm and umap cluster again (of six "
+        f"themes of 20 nodes {', '.join(reported)}) and halve where that leaves a cluster whole; kmeans halves"
     )
 
 
@@ -451,29 +442,16 @@ async def _(bench: Bench) -> Outcome:
     both = await build_tree(
         pages, embedder=bench.embedder, options=NodeOptions(), store=None
     )
-    below = [
-        {both.leaves[leaf].document for leaf in both.nodes[place].leaves}
-        for place in both.layers[1]
-    ]
-    assert len(both.roots) == 1 and all(len(own) == 1 for own in below)
+    first, second = map(len, both.leaves_of)
+    (root,) = both.roots
+    below = {both.nodes[place].leaves for place in both.nodes[root].children}
+    assert below == {
+        tuple(range(first)),
+        tuple(range(first, first + second)),
+    }
     return differs(
-        f"{len(tree.layers)} layers and one root of a document; of several each has a tree, and their roots are "
-        "clustered "
-        "above them, where the paper has one tree of a corpus (the authors' code stops at 11 nodes)"
-    )
-
-
-@row(65, "RA App. D the prompt of summaries (summarization)", "prompts/tree_summary.md")
-async def _(_: Bench) -> Outcome:
-    text = load("tree_summary").fill(words="80", context="CONTEXT")
-    assert "CONTEXT" in text and "80 words" in text and "copy names" in text
-    assert "including as many key details as possible" not in text
-    assert "Keep as many of their key details as fit" in text
-    most = NodeOptions().summary_tokens
-    assert most == 130  # the mean summary of Table 10 has 131
-    return differs(
-        f"own words that ask for verbatim names and numbers; at most {most} tokens; no role before it, where the "
-        "paper has one of the system"
+        f"{len(tree.layers) - 1} layers of summaries above a meeting's leaves, the last of one node; of several "
+        "documents each is clustered alone, and their roots together, where the paper has one tree of a corpus"
     )
 
 
@@ -483,10 +461,15 @@ class Quoting:
     name = "quoting"
     context_tokens = 8_000
 
+    def __init__(self) -> None:
+        self.asked: list[Sequence[Said]] = []
+        """The messages of each call."""
+
     async def generate(
         self, messages: Sequence[Said], *, max_tokens: int, schema: object = None
     ) -> str:
         """Return a sentence of each passage, as many as the tokens hold."""
+        self.asked.append(messages)
         shown = (
             messages[-1].content.partition("Passages:\n")[2].partition("Summary:")[0]
         )
@@ -500,32 +483,87 @@ class Quoting:
         )
 
 
-@row(66, "RA §3 summaries are embedded, and clustered again", "papers/raptor/build.py")
+def slices(text: str, *, lines: int, count: int) -> list[Document]:
+    """Return pages of so many lines each from the beginning of a text."""
+    rows = text.splitlines()
+    return [
+        document("".join(f"<p>{html.escape(row)}</p>" for row in rows[n : n + lines]))
+        for n in range(0, count * lines, lines)
+    ]
+
+
+@row(65, "RA App. D the prompt of summaries (summarization)", "prompts/tree_summary.md")
 async def _(bench: Bench) -> Outcome:
-    group, _ = await first_tree(bench)
-    lines = group.documents[0].text.splitlines()[:120]
-    page = document("".join(f"<p>{html.escape(line)}</p>" for line in lines))
+    text = groups_of("qmsum_s", most=1)[0].documents[0].text
+    stub = Quoting()
     tree = await build_tree(
-        [page],
+        slices(text, lines=120, count=1),
         embedder=bench.embedder,
         options=NodeOptions(),
         store=None,
-        writer=Writer(Quoting(), reader=bench.reader),
+        writer=Writer(stub, reader=bench.reader),
     )
-    summaries = [place for layer in tree.layers[1:] for place in layer]
-    written = [place for place in summaries if not tree.nodes[place].quotes]
-    texts = [tree.nodes[place].text for place in written]
-    vectors = await bench.embedder.embed(texts, kind="passage")
-    near = (tree.vectors[written].astype(np.float32) * vectors).sum(axis=1)
-    second = {child for place in tree.layers[2] for child in tree.nodes[place].children}
-    assert near.min() > 0.99 and second == {*tree.layers[1]}
-    assert 2 * len(written) > len(summaries)
+    inner = [node for node in tree.nodes if node.is_summary]
+    assert 2 * sum(not node.quotes for node in inner) > len(inner) == len(stub.asked)
+    for node, messages in zip(inner, stub.asked, strict=True):
+        (message,) = messages
+        assert message.role == "user" and "at most 78 words" in message.content
+        assert "Keep as many of their key details as fit" in message.content
+        assert "copy names and numbers exactly" in message.content
+        texts = [tree.nodes[child].text for child in node.children]
+        assert "\n\n".join(texts) in message.content
     return differs(
-        f"of one document, as printed: {len(written)} of {len(summaries)} written (by a stub that quotes; what "
-        "fails its "
-        "check is extracted), embedded, clustered again; above the roots of several documents the means of their "
-        "leaves "
-        "are clustered"
+        "own words, in one message of the user: key details, at most 78 words, names and numbers copied; the printed "
+        "one asks for key details without a length, after a message of the system"
+    )
+
+
+def clustered(
+    tree: NodeTree,
+    places: Sequence[int],
+    rows: np.ndarray[Any, np.dtype[np.float32]],
+) -> set[tuple[int, ...]]:
+    """Return the clusters of some nodes of a tree by k-means over their vectors."""
+    tokens = [tree.nodes[place].tokens for place in places]
+    return {
+        tuple(places[i] for i in group)
+        for group in cluster(Layer(rows, tokens, 3_500), "kmeans")
+    }
+
+
+@row(66, "RA §3 summaries are embedded, and clustered again", "papers/raptor/build.py")
+async def _(bench: Bench) -> Outcome:
+    group, tree = await first_tree(bench)
+    summaries = [place for layer in tree.layers[1:] for place in layer]
+    texts = [tree.nodes[place].text for place in summaries]
+    wanted = await bench.embedder.embed(texts, kind="passage")
+    assert np.allclose(tree.vectors[summaries], wanted, atol=1e-3)
+    first, second = tree.layers[1:3]
+    assert {tree.nodes[place].children for place in second} == clustered(
+        tree, first, wanted[: len(first)]
+    )
+    # Of 16 pages, the nodes that first join them
+    both = await build_tree(
+        slices(group.documents[0].text, lines=12, count=16),
+        embedder=bench.embedder,
+        options=NodeOptions(),
+        store=None,
+    )
+    pages = [len(both.documents_below(node)) for node in both.nodes]
+    joined = {
+        node.children
+        for node, count in zip(both.nodes, pages, strict=True)
+        if count > 1 and all(pages[child] == 1 for child in node.children)
+    }
+    roots = sorted({child for children in joined for child in children})
+    rows = unit_rows(both.vectors.astype(np.float32))
+    means = [rows[[*both.nodes[place].leaves]].mean(axis=0) for place in roots]
+    assert len(roots) == 16
+    assert joined == clustered(both, roots, unit_rows(np.stack(means)))
+    assert joined != clustered(both, roots, rows[roots])
+    return differs(
+        f"as printed in a document that an embedder reads ({len(summaries)} summaries of a meeting); the roots of "
+        "several documents are clustered by the means of their leaves' vectors"
     )
 
 
@@ -534,14 +572,14 @@ async def _(bench: Bench) -> Outcome:
     kinds: tuple[Clustering, ...] = ("kmeans", "umap")
     found = {name: await shape(bench.embedder, name) for name in kinds}
     assert all(4 < one.children < 9 for one in found.values())
-    assert all(one.summary <= NodeOptions().summary_tokens for one in found.values())
-    # Without the seconds, which are of the machine
-    shapes = {name: reported(one).rpartition(", ")[0] for name, one in found.items()}
-    text = "; ".join(f"{name} {one}" for name, one in shapes.items())
+    most = NodeOptions().summary_tokens
+    assert most == 130 >= max(one.summary for one in found.values())
+    assert CHILDREN == 7
+    shapes = "; ".join(f"{name}: {reported(one)}" for name, one in found.items())
     return differs(
-        f"of one meeting, with sentences taken to at most {NodeOptions().summary_tokens} tokens: {text}; k-means "
-        "aims at "
-        f"{CHILDREN} children; the paper, of three sets with GPT-3.5: children 6.7, summary 131, child 86, ratio .28"
+        f"of one meeting, summaries extracted to at most {most} tokens: {shapes}; kmeans aims "
+        f"at {CHILDREN} children; the paper, of three sets by GPT-3.5: children 6.7, summary 131, child 85.6, ratio "
+        "0.28"
     )
 
 
@@ -570,7 +608,7 @@ async def _(bench: Bench) -> Outcome:
         short = {node.id for node in tree.nodes if node.tokens < SHORTEST}
         assert {one.node.id for one in nodes} == wanted - short
         sizes.append(len(nodes))
-    # The last of them again, in a budget that is too small: the likeliest that fit
+    # The last of them again, in a budget that is too small: the nearest that fit
     few = await query_tree(
         tree,
         Question(asked),
@@ -586,97 +624,102 @@ async def _(bench: Bench) -> Outcome:
             fitting.add(one.node.id)
             room -= one.tokens
     assert {one.node.id for one in few} == fitting < wanted
-    return as_printed(
-        f"a literal loop's nodes: walk 1, 5x2 and 5 give {sizes}; ours besides: over the budget they are cut by "
-        "score, and "
-        f"labels of under {SHORTEST} tokens are passed over"
+    once = await query_tree(
+        tree,
+        Question(asked),
+        mode="traversal",
+        max_tokens=50_000,
+        embedder=bench.embedder,
+        walk=walk,
     )
+    assert said_twice(nodes) > 0 == said_twice(once)
+    assert {one.node.id for one in once} < {one.node.id for one in nodes}
+    return differs(
+        f"the nodes of a literal loop ({sizes[0]} for k 1, {sizes[1]} for k 5 and d 2, {sizes[2]} for k 5), but that "
+        f"those of under {SHORTEST} tokens are passed over, with kmeans also what is said twice, and that they are "
+        "taken nearest first while they fit into max_tokens"
+    )
+
+
+def said_twice(chosen: Sequence[ChosenNode]) -> int:
+    """Return how often the text of a chosen node is within that of another."""
+    texts = [one.node.text for one in chosen]
+    return sum(one in other for one in texts for other in texts) - len(texts)
 
 
 @row(69, "RA §3 collapsed tree, 2,000 tokens, cosine", "papers/raptor/query.py")
 async def _(bench: Bench) -> Outcome:
     group, tree = await first_tree(bench)
     asked = group.questions[0].text
+
+    async def collapsed(
+        asking: NodeTree, embedder: Embedder | None, *, repeats: bool = False
+    ) -> Sequence[ChosenNode]:
+        return await query_tree(
+            asking,
+            Question(asked),
+            mode="collapsed",
+            max_tokens=2_000,
+            embedder=embedder,
+            repeats=repeats,
+        )
+
     vector = (await bench.embedder.embed([asked], kind="query"))[0]
-    best = float((tree.vectors.astype(np.float32) @ vector).max())
-    nodes = await query_tree(
-        tree,
-        Question(asked),
-        mode="collapsed",
-        max_tokens=2_000,
-        embedder=bench.embedder,
-    )
-    assert abs(max(one.score for one in nodes) - best) < 1e-3
-    printed = await query_tree(
-        tree,
-        Question(asked),
-        mode="collapsed",
-        max_tokens=2_000,
-        embedder=bench.embedder,
-        repeats=True,
-    )
-    order = np.argsort(-(tree.vectors.astype(np.float32) @ vector), kind="stable")
+    near = tree.vectors.astype(np.float32) @ vector
     wanted, room = set[str](), 2_000
-    for i in order.tolist():
-        node = tree.nodes[i]
-        if node.tokens > room:
-            break
-        room -= node.tokens if node.tokens >= SHORTEST else 0
-        wanted |= {node.id} if node.tokens >= SHORTEST else set()
-    assert wanted <= {one.node.id for one in printed}
-    assert sum(one.tokens for one in printed) <= 2_000
+    for i in np.argsort(-near, kind="stable").tolist():
+        if SHORTEST <= tree.nodes[i].tokens <= room:
+            room -= tree.nodes[i].tokens
+            wanted.add(tree.nodes[i].id)
+    printed = await collapsed(tree, bench.embedder, repeats=True)
+    assert {one.node.id for one in printed} == wanted
     options = replace(tree.built_with.nodes, clustering="gmm")
-    by_gmm = await query_tree(
-        replace(tree, built_with=replace(tree.built_with, nodes=options)),
-        Question(asked),
-        mode="collapsed",
-        max_tokens=2_000,
-        embedder=bench.embedder,
+    by_gmm = replace(tree, built_with=replace(tree.built_with, nodes=options))
+    assert await collapsed(by_gmm, bench.embedder) == printed
+    # Of a summary and the leaf that it quotes, k-means' collapsed tree shows one
+    once = await collapsed(tree, bench.embedder)
+    assert said_twice(printed) > 0 == said_twice(once)
+    shared = tree.word_scores(Question(asked))
+    by_words = await collapsed(tree, None)
+    assert all(
+        np.isclose(one.score, shared[[*one.node.leaves]].mean()) for one in by_words
     )
-    assert [one.node.id for one in by_gmm] == [one.node.id for one in printed]
-    # Of a summary and the leaf that it quotes, k-means' collapsed tree shows one.
-    both = [
-        sum(one.node.text in other.node.text for one in chosen for other in chosen)
-        - len(chosen)
-        for chosen in (printed, nodes)
-    ]
-    assert both[0] > 0 == both[1], both
     return differs(
-        "cosine alone, words where no embedder reads the question; with clustering=gmm or umap the nearest until "
-        f"2,000 tokens are full, as printed ({len(printed)} nodes of this tree, there about 20; one that does not fit, "
-        f"and labels of under {SHORTEST} tokens, are passed over); by k-means what is said twice is left out "
-        f"({len(nodes)} nodes)"
+        f"the nearest until 2,000 tokens are full, {len(printed)} nodes (there about 20); nodes of under {SHORTEST} "
+        "tokens and such as do not fit are passed over, with kmeans also what is said twice; by words where no "
+        "embedder reads the question"
     )
 
 
-@row(70, "RA App. I.2, Tables 17 and 19 share of inner nodes", "papers/raptor/query.py")
+@row(
+    70,
+    "RA App. I.2, Tables 17 and 19 share of inner nodes by SBERT",
+    "papers/raptor/query.py",
+)
 async def _(bench: Bench) -> Outcome:
     shapes = [await shape(bench.embedder, name) for name in CLUSTERINGS]
-    found = [one.inner for one in shapes]
     text = ", ".join(
-        f"{name} {one:.3f}" for name, one in zip(CLUSTERINGS, found, strict=True)
+        f"{name} {one.inner:.3f}" for name, one in zip(CLUSTERINGS, shapes, strict=True)
     )
-    assert found[0] > 0.1 and found[2] > 0.1 and max(found) < 0.5
+    assert shapes[0].inner > 0.1 and shapes[2].inner > 0.1
+    assert max(one.inner for one in shapes) < 0.5
     # A literal loop over the nearest nodes
     group, tree = await first_tree(bench)
-    shares = []
+    taken = list[int]()
     for asked in group.questions:
         vector = (await bench.embedder.embed([asked.text], kind="query"))[0]
         near = tree.vectors.astype(np.float32) @ vector
-        room, taken = 2_000, list[bool]()
+        room = 2_000
         for i in np.argsort(-near, kind="stable").tolist():
             if SHORTEST <= tree.nodes[i].tokens <= room:
                 room -= tree.nodes[i].tokens
-                taken.append(tree.nodes[i].is_summary)
-        shares.append(np.mean(taken))
-    assert abs(np.mean(shares) - found[0]) < 1e-6
+                taken.append(tree.nodes[i].layer)
     layers = shapes[0].layers
-    assert abs(sum(layers) - 1) < 1e-9 and abs(1 - layers[0] - found[0]) < 0.05
-    assert len(layers) > 2 and [*layers] == sorted(layers, reverse=True)
+    assert np.allclose(layers, np.bincount(taken) / len(taken))
     return differs(
-        f"{text}, of one meeting's questions, with extracted summaries; the paper .185 to .57, by set and retriever; "
-        f"by layer, from the leaves up, of kmeans: {', '.join(f'{one:.2f}' for one in layers)}; DPR and BM25 (Tables "
-        "18 and 20) are nowhere"
+        f"by MiniLM-L6, of what collapsed returns at 2,000 tokens for the {len(group.questions)} questions to one "
+        f"meeting, summaries extracted: {text}; of kmeans by layer {', '.join(f'{one:.2f}' for one in layers)}; the "
+        "paper, of three sets: 0.185 to 0.368"
     )
 
 
@@ -688,11 +731,10 @@ async def _(_: Bench) -> Outcome:
         began = time.process_time()
         cluster(layer, "kmeans")
         spent.append(time.process_time() - began)
-    exponent = float(np.log(spent[1] / spent[0]) / np.log(4))
-    assert exponent < 1.5
+    assert float(np.log(spent[1] / spent[0]) / np.log(4)) < 1.5
     return differs(
-        f"exponent {exponent:.2f} of the time to cluster one layer of 1,000 to 4,000 leaves by "
-        "k-means; the paper has tokens and time of whole trees up to 78,000 tokens, with written summaries"
+        "processor time to cluster one layer by kmeans grows from 1,000 to 4,000 nodes with an exponent below 1.5 "
+        "(linear: 1); the paper has time and tokens of whole trees of 12,500 to 78,000 tokens"
     )
 
 
@@ -757,6 +799,16 @@ async def ablation(
     return found
 
 
+LAYERED: Final = (
+    "tree",
+    "leaves",
+    "leaves and layer 1",
+    "summaries alone",
+    "tree of windows",
+)
+"""What Table 9 and Tables 13 to 16 set beside each other."""
+
+
 @row(
     72,
     "RA App. B, App. I ablations: contiguous windows, layers",
@@ -764,7 +816,7 @@ async def ablation(
 )
 async def _(bench: Bench) -> Outcome:
     found = await ablation(bench.embedder, "qmsum_s", most=1)
-    text = ", ".join(f"{name} {np.mean(own):.3f}" for name, own in found.items())
+    text = ", ".join(f"{name} {np.mean(found[name]):.3f}" for name in LAYERED)
     assert np.mean(found["summaries alone"]) < np.mean(found["tree"])
     assert np.mean(found["tree"]) < np.mean(found["leaves"])
     apart = np.asarray(found["tree"]) - np.asarray(found["tree of windows"])
@@ -776,10 +828,9 @@ async def _(bench: Bench) -> Outcome:
         assert node.children == tuple(range(begin, begin + len(node.children)))
         assert len(node.children) <= CHILDREN == 7
     return differs(
-        "leaves alone hold more than the whole tree, as in stories 2 and 4 of App. I, against 1, 3 and 5, by a "
-        "reader's accuracy; clusters and windows are level, there 56.6 and 55.8: recall at 2,000 tokens, "
-        f"{len(found['tree'])} questions, summaries extracted: {text}; "
-        "python -m bench.papers_raptor --ablation"
+        f"recall of gold text in 2,000 tokens of the nearest nodes, {len(found['tree'])} questions to one meeting, "
+        f"kmeans, summaries extracted: {text}; the paper has a reader's accuracy, clusters 56.6 and windows 55.8 %, "
+        "and finds all layers best in stories 1, 3 and 5 of five"
     )
 
 
@@ -859,28 +910,15 @@ async def _(bench: Bench) -> Outcome:
     assert kept.text == "The well is 112 metres deep." and "1938" in kept.unsupported
     _, tree = await first_tree(bench)
     nodes = [tree.nodes[place] for place in tree.layers[1]][:10]
-    shares = []
-    for step in (0, 5):
-        held = count = 0
-        for place, node in enumerate(nodes):
-            said = Summary(nodes[(place + step) % len(nodes)].text)
-            texts = [tree.nodes[child].text for child in node.children]
-            left = await borne_out(said, texts, bench.reader)
-            held += count_tokens(left.text)
-            count += count_tokens(said.text)
-        shares.append(held / count)
-    assert shares[0] > 0.95 and shares[1] < 0.1
-    passed = await inventions_passed(tree, nodes, bench.reader)
-    assert not any(passed["a foreign name"]) and len(passed["a foreign name"]) > 9
-    assert not any(passed["another number"]) and np.mean(passed["a denial"]) < 0.5
-    altered = ", ".join(
-        f"{name} {sum(own)} of {len(own)}" for name, own in passed.items()
-    )
+    taken = await sentences_taken(tree, nodes, bench.reader)
+    assert len(nodes) == 10 and all(taken["unaltered"])
+    assert not any(taken["with a foreign name"]) and len(taken["unaltered"]) > 30
+    assert not any(taken["with another number"]) and np.mean(taken["denied"]) < 0.5
+    assert np.mean(taken["beside another cluster"]) < 0.1
+    text = ", ".join(f"{name} {sum(own)} of {len(own)}" for name, own in taken.items())
     return differs(
-        "checked sentence by sentence: names, numbers, and as a statement; of summaries extracted "
-        f"from 10 clusters it leaves {shares[0]:.2f} of the tokens, beside another cluster "
-        f"{shares[1]:.2f}; of their sentences, altered, it takes: {altered}; the paper "
-        "counts by hand: 4 % of 150 nodes"
+        "what a generator writes is checked sentence by sentence; of the sentences of 10 extracted summaries, altered "
+        f"so, the checks take: {text}; the paper counts by hand: in 6 of 150 nodes"
     )
 
 
@@ -890,37 +928,45 @@ def inventions(sentence: str, chance: random.Random) -> dict[str, str]:
     parts = sentence.split()
     names = find_entities(sentence, language="en")
     altered = {
-        "another number": re.sub(
-            r"\d+", lambda found: f"{int(found[0]) + 7}", sentence, count=1
-        ),
-        "a foreign name": sentence.replace(names[0], "Ottoline Farrow", 1)
+        "with a foreign name": sentence.replace(names[0], "Ottoline Farrow", 1)
         if names
         else sentence,
-        "a denial": re.sub(DENIED, r"\1 not", sentence, count=1),
-        "its words by lot": " ".join(chance.sample(parts, len(parts))).rstrip(".")
+        "with another number": re.sub(
+            r"\d+", lambda found: f"{int(found[0]) + 7}", sentence, count=1
+        ),
+        "denied": re.sub(DENIED, r"\1 not", sentence, count=1),
+        "with its words by lot": " ".join(chance.sample(parts, len(parts))).rstrip(".")
         + ".",
     }
     return {name: text for name, text in altered.items() if text != sentence}
 
 
-async def inventions_passed(
+async def sentences_taken(
     tree: NodeTree, nodes: Sequence[TreeNode], reader: Reader
 ) -> dict[str, list[bool]]:
-    """Return, by the kind of an invention, whether the checks of written summaries take each
-    sentence of the extracted ones that holds one."""
+    """Return, by what was done to them, whether the checks of written summaries take the
+    sentences of extracted ones."""
     found: dict[str, list[bool]] = {}
     chance = random.Random(0)
-    for node in nodes:
-        texts = [tree.nodes[child].text for child in node.children]
+    clusters = [[tree.nodes[child].text for child in node.children] for node in nodes]
+
+    async def take(what: str, said: str, texts: Sequence[str]) -> None:
+        known = supported_part(said, "\n".join(texts), max_tokens=130)
+        left = await borne_out(known, texts, reader)
+        found.setdefault(what, []).append(bool(left.text))
+
+    for place, node in enumerate(nodes):
         for start, end in split_sentences(node.text):
-            for name, text in inventions(node.text[start:end].strip(), chance).items():
-                known = supported_part(text, "\n".join(texts), max_tokens=130)
-                left = await borne_out(known, texts, reader)
-                found.setdefault(name, []).append(bool(left.text))
+            sentence = node.text[start:end].strip()
+            await take("unaltered", sentence, clusters[place])
+            for what, text in inventions(sentence, chance).items():
+                await take(what, text, clusters[place])
+            another = clusters[(place + len(nodes) // 2) % len(nodes)]
+            await take("beside another cluster", sentence, another)
     return found
 
 
-@row(74, "RA §4 scores (F1, BLEU, METEOR) on QASPER, QuALITY, NarrativeQA", "")
+@row(74, "RA §4 scores on NarrativeQA, QASPER and QuALITY", "")
 async def _(_: Bench) -> Outcome:
     assert f1("the blue Danube", "Danube") == 2 / 3 and rouge_l("a b", "a b") == 1
     # Of 5, 4, 3 and 2 runs 4, 2, 0 and 0 are right; each count but the first is one more
@@ -930,10 +976,9 @@ async def _(_: Bench) -> Outcome:
     halves = [(0, 0, 10)], [(0, 0, 5), (1, 0, 9)]
     assert recall(*halves) == 0.5
     return cannot(
-        "its sets and UnifiedQA are public, and no hub that holds them can be reached from where this was written; "
-        "GPT-3 and GPT-4 by their API alone. Of its measures F1, ROUGE-L and a smoothed BLEU of one to four words with "
-        "even weights, as App. H's BLEU-4, are in bench/paper_measures.py; METEOR, BLEU-1 and the accuracy of choices "
-        "are nowhere; recall of evidence is measured instead (bench/longdoc.py)"
+        "the sets and UnifiedQA are public, but no hub that holds them can be reached from where this was written; "
+        "GPT-3 and GPT-4 are had by their API alone; METEOR, BLEU-1 and the accuracy of choices are not written "
+        "(F1, ROUGE-L and BLEU-4 are, in bench/paper_measures.py)"
     )
 
 
@@ -991,10 +1036,8 @@ async def tables(most: int) -> None:
     """Print the shapes of trees by clustering."""
     bench = opened()
     for name in CLUSTERINGS:
-        print(
-            f"{name:7} {reported(await shape(bench.embedder, name, most=most))}",
-            flush=True,
-        )
+        one = await shape(bench.embedder, name, most=most)
+        print(f"{name:7} {reported(one)}, {one.seconds:.0f} s", flush=True)
 
 
 if __name__ == "__main__":

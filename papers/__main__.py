@@ -1,10 +1,10 @@
 """The rows of the four papers, each made by running it here.
 
     python -m papers                     lists the rows
-    python -m papers raptor.62           runs one; also raptor.chunking: by a word of the title or file
+    python -m papers raptor.62           runs one; also 62, or raptor.chunking: by a word of the title or file
     python -m papers idms                runs the rows of a paper
     python -m papers --all               runs all, and writes docs/papers.md
-    python -m papers --all --check       writes nothing; exit 1 where a check fails, or docs/papers.md differs
+    python -m papers --all --check       writes nothing; exit 1 where a check fails, or docs/papers.md says otherwise
 
 What the states of a row mean is in `HEAD`. Needs a checkout: the checks are in
 `bench/`. Not for: the papers' own scores, which need their models and data."""
@@ -34,33 +34,30 @@ PAPERS: Final = {"ZI": "zero_index", "HR": "htmlrag", "RA": "raptor", "ID": "idm
 """Beginning of a title to the folder of the paper."""
 HEAD: Final = """# The papers row by row
 
-Written by `python -m papers --all`, which runs each row ([papers/README.md](../papers/README.md)). Each check asserts
-something that fails where the row is not done. A row is one of three:
+Written by `python -m papers --all`, which runs the check of each row ([papers/README.md](../papers/README.md)). A row
+is one of five:
 
-- **as printed**: the paper's text says so, and the check shows it (*as the authors' code* where the paper is silent
-  and their published code is not);
-- **differs**: with what is otherwise, and why; also where only the measure, the model or the data are others (*ours*
-  where no section of a paper has it; *configured* where a configuration says it, and nothing was made by it here);
-- **cannot be had**: with why. Where only the environment of a run lacks something, the row begins with *here* and
-  says what to install or which data it needs: with the extra `papers` alone six rows, which ask a model by the extra
-  `llama`. Such a run leaves this document as it is.
+- **as printed**: the paper's text says so, and the check shows it, under the setting that the row names;
+- **differs**: with what is otherwise; also where only the measure, the model or the data are others;
+- **configured**: a configuration says it, and nothing was made by it here;
+- **ours**: no section of a paper has it;
+- **cannot be had**: with why. What only this environment lacks begins with *here* and says what to install or which
+  data it needs; a run with such a row leaves this document as it is.
 
-A figure is of our data and models; one of a paper says so, and is beside ours only where both measure the same
-thing. ZI: zero-indexing; HR: HtmlRAG; JA: a summary of it in Japanese; RA: RAPTOR; ID: IDMS.
+ZI: zero-indexing; HR: HtmlRAG; RA: RAPTOR; ID: IDMS.
 
 """
 
 
 def name_of(row: Row) -> str:
     """Return what a row is called, such as `raptor.62`."""
-    paper = PAPERS.get(row.title.split()[0], "htmlrag")
-    return f"{paper}.{row.number}"
+    return f"{PAPERS[row.title.split()[0]]}.{row.number}"
 
 
 def named(names: Sequence[str]) -> list[int]:
-    """Return the numbers of the rows that some names mean: `raptor`, `raptor.62`, or
+    """Return the numbers of the rows that some names mean: `raptor`, `raptor.62`, `62`, or
     `raptor.chunking` for words of the title or the file, in any form; without a paper
-    the words are looked for in all. None for an unknown name."""
+    the words are looked for in all. An unknown name means none."""
     found: list[int] = []
     for name in names:
         paper, _, part = name.partition(".")
@@ -73,7 +70,7 @@ def named(names: Sequence[str]) -> list[int]:
                 terms and terms <= {*index_terms(said, language="en")}
             )
             if own.startswith(paper) and (
-                own == name or (in_words and not part.isdigit())
+                name in (own, str(number)) or (in_words and not part.isdigit())
             ):
                 found.append(number)
     return list(dict.fromkeys(found))
@@ -136,19 +133,16 @@ def table(found: Mapping[int, Outcome]) -> str:
     """Return the document of all rows."""
     states = Counter(outcome.state for outcome in found.values())
     counted = ", ".join(f"{count} {state}" for state, count in states.most_common())
-    rows = "\n".join(
-        f"{_beginning(number, outcome)} {outcome.said} |"
-        for number, outcome in sorted(found.items())
-    )
+    rows = "\n".join(_line(number, found[number]) for number in sorted(found))
     head = "| # | row | where | here | figure, or why |\n|---|---|---|---|---|"
     return f"{HEAD}{len(found)} rows: {counted}.\n\n{head}\n{rows}\n"
 
 
-def _beginning(number: int, outcome: Outcome) -> str:
-    """Return a line of the document's table up to the figure."""
+def _line(number: int, outcome: Outcome) -> str:
+    """Return a line of the document's table."""
     row = ROWS[number]
     where = f"`{row.where}`" if row.where else "–"
-    return f"| {number} | {row.title} | {where} | {outcome.state} |"
+    return f"| {number} | {row.title} | {where} | {outcome.state} | {outcome.said} |"
 
 
 def main() -> int:
@@ -189,7 +183,7 @@ def main() -> int:
         for number, outcome in found.items()
         if given.check
         and not outcome.is_lacking
-        and _beginning(number, outcome) not in shown
+        and _line(number, outcome) not in shown
     ]
     if stale:
         print(f"{DOCUMENT.name} says otherwise of rows {stale}", file=sys.stderr)

@@ -34,6 +34,7 @@ UNITS: Final = "pipeline/document/units.py"
 SUMMARISE: Final = "papers/raptor/summarise.py"
 QUERY: Final = "papers/raptor/query.py"
 CLUSTER: Final = "papers/raptor/cluster.py"
+GROWTH: Final = "papers/raptor/build.py"
 PRUNE: Final = "papers/htmlrag/prune.py"
 
 MUTANTS: Final = (
@@ -126,7 +127,38 @@ MUTANTS: Final = (
     ),
     Mutant("htmlrag.56", MEASURES, "* min(1.0, np.exp(1 - len(true) / len(said)))", "", "llama"),
     Mutant("htmlrag.56", MEASURES, "float(any(f", "float(all(f", "llama"),
+    Mutant("raptor.58", UNITS, "UNIT_CHARACTERS: Final = 600", "UNIT_CHARACTERS: Final = 6000"),
     Mutant("raptor.61", CLUSTER, "math.isqrt(len(part) - 1)", "30", "papers"),
+    Mutant(
+        "raptor.61", CLUSTER, "_mixed(layer, rough, 10 if by_umap else None)", "[rough]", "papers"
+    ),
+    Mutant("raptor.62", CLUSTER, "    _, size = min(fits)\n", "    size = 7\n", "papers"),
+    Mutant(
+        "raptor.64",
+        GROWTH,
+        "key=lambda i: self.leaves[i].document",
+        "key=lambda i: 0",
+    ),
+    Mutant("raptor.65", SUMMARISE, '[Said("user", asked)]', '[Said("system", asked)]'),
+    Mutant("raptor.66", GROWTH, "                if by_leaves\n", "                if False\n"),
+    Mutant(
+        "raptor.66",
+        GROWTH,
+        "np.stack([self._vector(i) for i in group])",
+        "self._mean_vectors(nodes)",
+    ),
+    Mutant(
+        "raptor.69",
+        QUERY,
+        "shared[list(node.leaves)].mean()",
+        "shared[list(node.leaves)].max()",
+    ),
+    Mutant(
+        "raptor.73",
+        SUMMARISE,
+        "if await in_thread(supports, asked, units, relevance):",
+        "if True:",
+    ),
     Mutant(
         "raptor.62", CLUSTER, "MOST_CLUSTERS: Final = 50", "MOST_CLUSTERS: Final = 12", "papers"
     ),

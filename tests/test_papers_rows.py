@@ -33,7 +33,7 @@ def test_every_row_is_listed_and_one_runs_by_its_name() -> None:
 
 
 def test_rows_are_meant_by_paper_number_or_a_word_in_any_form() -> None:
-    assert named(["raptor.62"]) == [62]
+    assert named(["raptor.62"]) == named(["62"]) == [62]
     assert 62 in named(["raptor.gmm"])
     assert named(["raptor.chunking"]) == [58]
     assert 59 in named(["raptor.embedding"])

@@ -265,11 +265,9 @@ def _without_singles(layer: Layer, clusters: Groups) -> Groups:
     return [group for group in clusters if group]
 
 
-def _spilled(
-    layer: Layer, clusters: Groups, only: frozenset[int] | None = None
-) -> Groups:
-    """Let nodes (of `only`, if given) between two `clusters` join both, within cap and
-    window. At most `SPILL_SHARE` of them do; `clusters` itself is changed."""
+def _spilled(layer: Layer, clusters: Groups) -> Groups:
+    """Let nodes between two `clusters` join both, within cap and window. At most
+    `SPILL_SHARE` of them do; `clusters` itself is changed."""
     if len(clusters) < 2:
         return clusters
     members = np.concatenate([np.asarray(group) for group in clusters])
@@ -277,12 +275,8 @@ def _spilled(
     rows, centres = layer.vectors[members], _centres(layer.vectors, clusters)
     second, cosine = _nearest(rows, centres, but=own)
     gap = (rows * centres[own]).sum(axis=1) - cosine
-    order = [
-        i
-        for i in np.lexsort((members, gap)).tolist()
-        if only is None or int(members[i]) in only
-    ]
-    for i in order[: int(SPILL_SHARE * (len(members) if only is None else len(only)))]:
+    order = np.lexsort((members, gap)).tolist()
+    for i in order[: int(SPILL_SHARE * len(members))]:
         node, to = int(members[i]), int(second[i])
         if gap[i] <= SPILL_GAP and layer.has_room(clusters[to], node):
             clusters[to].append(node)
