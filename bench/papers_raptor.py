@@ -185,6 +185,11 @@ async def _(_: Bench) -> Outcome:
     assert np.mean(sizes) > 60 and np.mean(np.array(sizes) < 40) < 0.1
     following = [count_tokens(sentences[b].text) for _, b in found[:-1]]
     assert any(size + more < 100 for size, more in zip(sizes, following, strict=False))
+    # One sentence left out in the middle of a leaf
+    gap = next(a + 1 for a, b in found if b - a > 2)
+    kept = [*sentences[:gap], *sentences[gap + 1 :]]
+    cut = pack_sentences(page, kept, leaf_tokens=100)
+    assert gap not in {b for _, b in found} and gap in {b for _, b in cut}
     # Three sections of 60 sentences: with and without one more near the beginning
     sections = [
         [f"Sentence {n} of part {part} names {n * n} things." for n in range(60)]
@@ -202,9 +207,9 @@ async def _(_: Bench) -> Outcome:
         )
         assert (len(long) > 1) == is_cut
     return differs(
-        "a leaf may end before the last sentence that fits, at a heading or after the sentence of the least hash, so "
-        f"that an insertion changes few leaves; a sentence over 600 characters is cut: {len(sizes)} "
-        f"leaves of a meeting, mean {np.mean(sizes):.0f} tokens"
+        "a leaf may end before the last sentence that fits: at a heading, at left-out text, or where a hash says so, "
+        "that an insertion changes few leaves; a sentence over 600 characters is cut: "
+        f"{len(sizes)} leaves of a meeting, mean {np.mean(sizes):.0f} tokens"
     )
 
 
@@ -364,9 +369,9 @@ async def _(bench: Bench) -> Outcome:
         clusters = cluster(Layer(vectors, [90] * LEAVES, 10**6), "gmm")
         assert {*clusters} == authors_clusters(vectors, by_umap=False)
     return as_printed(
-        "with WINNOW_PAPERS=clustering=umap; sizes under 50 are tried, as in their code; the size is that of the least "
-        f"printed BIC, on UMAP's points of {LEAVES} leaves of each of {len(found)} meetings "
-        f"{', '.join(map(str, found))}; clustering=gmm is ours: principal components for UMAP's points"
+        "with WINNOW_PAPERS=clustering=umap; sizes under 50 are tried, as in their code; the printed BIC is least, on "
+        f"UMAP's points of {LEAVES} leaves of each of {len(found)} meetings, for {', '.join(map(str, found))}; "
+        "clustering=gmm is ours: principal components for UMAP's points"
     )
 
 
@@ -505,13 +510,13 @@ async def _(bench: Bench) -> Outcome:
     )
     inner = [node for node in tree.nodes if node.is_summary]
     assert 2 * sum(not node.quotes for node in inner) > len(inner) == len(stub.asked)
-    for node, messages in zip(inner, stub.asked, strict=True):
-        (message,) = messages
+    for (message,) in stub.asked:
         assert message.role == "user" and "at most 78 words" in message.content
         assert "Keep as many of their key details as fit" in message.content
         assert "copy names and numbers exactly" in message.content
-        texts = [tree.nodes[child].text for child in node.children]
-        assert "\n\n".join(texts) in message.content
+    contexts = [[tree.nodes[i].text for i in node.children] for node in inner]
+    for context in map("\n\n".join, contexts):
+        assert any(context in message.content for (message,) in stub.asked)
     return differs(
         "own words, in one message of the user: key details, at most 78 words, names and numbers copied; the printed "
         "one asks for key details without a length, after a message of the system"
@@ -636,8 +641,8 @@ async def _(bench: Bench) -> Outcome:
     assert {one.node.id for one in once} < {one.node.id for one in nodes}
     return differs(
         f"the nodes of a literal loop ({sizes[0]} for k 1, {sizes[1]} for k 5 and d 2, {sizes[2]} for k 5), but that "
-        f"those of under {SHORTEST} tokens are passed over, with kmeans also what is said twice, and that they are "
-        "taken nearest first while they fit into max_tokens"
+        f"those of under {SHORTEST} tokens are passed over, with kmeans also those that repeat others by half, and "
+        "that the nearest are taken first while they fit into max_tokens"
     )
 
 
@@ -686,8 +691,8 @@ async def _(bench: Bench) -> Outcome:
     )
     return differs(
         f"the nearest until 2,000 tokens are full, {len(printed)} nodes (there about 20); nodes of under {SHORTEST} "
-        "tokens and such as do not fit are passed over, with kmeans also what is said twice; by words where no "
-        "embedder reads the question"
+        "tokens and such as do not fit are passed over, with kmeans also those that repeat others by half; by words "
+        "where no embedder reads the question"
     )
 
 
@@ -716,9 +721,10 @@ async def _(bench: Bench) -> Outcome:
                 taken.append(tree.nodes[i].layer)
     layers = shapes[0].layers
     assert np.allclose(layers, np.bincount(taken) / len(taken))
+    by_layer = ", ".join(f"{one:.2f}" for one in layers)
     return differs(
         f"by MiniLM-L6, of what collapsed returns at 2,000 tokens for the {len(group.questions)} questions to one "
-        f"meeting, summaries extracted: {text}; of kmeans by layer {', '.join(f'{one:.2f}' for one in layers)}; the "
+        f"meeting, summaries extracted: {text}; of kmeans by layer, the leaves first, {by_layer}; the "
         "paper, of three sets: 0.185 to 0.368"
     )
 
@@ -917,8 +923,8 @@ async def _(bench: Bench) -> Outcome:
     assert np.mean(taken["beside another cluster"]) < 0.1
     text = ", ".join(f"{name} {sum(own)} of {len(own)}" for name, own in taken.items())
     return differs(
-        "what a generator writes is checked sentence by sentence; of the sentences of 10 extracted summaries, altered "
-        f"so, the checks take: {text}; the paper counts by hand: in 6 of 150 nodes"
+        "what a generator writes is checked sentence by sentence; of the sentences of 10 extracted summaries the "
+        f"checks take: {text}; the paper counts by hand: in 6 of 150 nodes"
     )
 
 
@@ -977,8 +983,8 @@ async def _(_: Bench) -> Outcome:
     assert recall(*halves) == 0.5
     return cannot(
         "the sets and UnifiedQA are public, but no hub that holds them can be reached from where this was written; "
-        "GPT-3 and GPT-4 are had by their API alone; METEOR, BLEU-1 and the accuracy of choices are not written "
-        "(F1, ROUGE-L and BLEU-4 are, in bench/paper_measures.py)"
+        "GPT-3 and GPT-4 are had by their API alone; METEOR, BLEU-1 and the accuracy of choices have no code "
+        "here (F1, ROUGE-L and BLEU-4 have, in bench/paper_measures.py)"
     )
 
 
