@@ -1,7 +1,7 @@
 """Asking a tree by its nodes: collapsed, traversal, flat (RAPTOR §3 Querying).
 
-A collapsed tree whose summaries compete with leaves for the room loses to its own
-leaves by 1 to 5 points. Not for: building (`build.py`), showing (`evidence.py`), the
+Summaries compete with leaves for the room (`python -m bench.papers_raptor --ablation`).
+Not for: building (`build.py`), showing (`evidence.py`), the
 default (`pipeline/raptor/query.py`)."""
 
 from collections.abc import Sequence
