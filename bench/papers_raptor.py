@@ -368,7 +368,8 @@ async def _(bench: Bench) -> Outcome:
         assert {*clusters} == authors_clusters(vectors, by_umap=False)
     return as_printed(
         "with WINNOW_PAPERS=clustering=umap; sizes under 50 are tried, as in their code; the printed BIC is least, on "
-        f"UMAP's points of {len(found)} meetings, of at most {LEAVES} leaves each, for {', '.join(map(str, found))}"
+        f"UMAP's points of {len(found)} meetings, of at most {LEAVES} leaves each, for {', '.join(map(str, found))} "
+        "Gaussians"
     )
 
 
@@ -564,8 +565,8 @@ async def _(bench: Bench) -> Outcome:
     assert joined == clustered(both, roots, unit_rows(np.stack(means)))
     assert joined != clustered(both, roots, rows[roots])
     return differs(
-        f"as printed within a document that an embedder reads ({len(summaries)} summaries of a meeting); roots of "
-        "several documents are clustered by the means of their leaves' vectors"
+        f"as printed within a document, where an embedder reads the text ({len(summaries)} summaries of a meeting); "
+        "roots of several documents are clustered by the means of their leaves' vectors"
     )
 
 
@@ -685,8 +686,8 @@ async def _(bench: Bench) -> Outcome:
         np.isclose(one.score, shared[[*one.node.leaves]].mean()) for one in by_words
     )
     return differs(
-        f"nearest first while they fit into 2,000 tokens, without those of under {SHORTEST}, {len(printed)} nodes; "
-        f"with kmeans also without such as repeat others by half, {len(once)} (there about 20); by words where no "
+        f"{len(printed)} nodes (there about 20), nearest first while they fit into 2,000 tokens, none of under "
+        f"{SHORTEST} tokens; with kmeans {len(once)}, without such as repeat others by half; by words where no "
         "embedder reads the question"
     )
 
@@ -718,7 +719,7 @@ async def _(bench: Bench) -> Outcome:
     assert np.allclose(layers, np.bincount(taken) / len(taken))
     by_layer = ", ".join(f"{one:.2f}" for one in layers)
     return differs(
-        f"by MiniLM-L6, at 2,000 tokens, {len(group.questions)} questions to one meeting, extracted summaries: {text}, "
+        f"by MiniLM-L6, collapsed, 2,000 tokens, {len(group.questions)} questions to one meeting, extracted summaries: {text}, "
         f"of kmeans by layer, the leaves first, {by_layer}; the paper, three sets: 0.185 to 0.368"
     )
 
