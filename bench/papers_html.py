@@ -280,7 +280,7 @@ async def _(_: Bench) -> Outcome:
     asked = table_questions(QUESTIONS)
     assert all(judged(one, to_html(page_of(one.page).root))[0] for one in asked)
     return differs(
-        f"{1 - share:.1%} on {len(found)} pages of ours, by our token counter; the paper says over 94.07 %"
+        f"{1 - share:.1%} on {len(found)} other pages, by our token counter; the paper says over 94.07 %"
     )
 
 
@@ -997,7 +997,8 @@ async def _(_: Bench) -> Outcome:
     bare = opened_path.removesuffix("loose words stand here")
     assert bare.endswith(">") and sum(path.startswith(bare) for path in paths) > 1
     return differs(
-        "it ends in four words of the node's own text, since it begins its children's paths; §3.4.2 has tags alone"
+        "it ends in at most four words of the node's own text, to be no beginning of its children's paths; §3.4.2 has "
+        "tags alone"
     )
 
 
