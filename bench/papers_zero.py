@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Final, Literal, get_args
 import numpy as np
 
 from bench.library import CARRIED, LIBRARY, read_library
-from bench.longdoc import interval
 from bench.mimic import mimic
 from bench.needless import unseen
 from bench.paper_measures import (
@@ -150,10 +149,9 @@ async def _(_: Bench) -> Outcome:
     assert "rank" not in signature(research_tool.research).parameters
     assert "rank" in signature(search_web).parameters
     return differs(
-        "all seven in one pass of pipeline/research.py with a generator, WINNOW_PAPERS=extractor=pages, write=True and "
-        'form="paper" (here an oracle on loopback), whether to search by rules (row 2); the tool research has no '
-        'argument for that form (step 3 as printed is search_web(rank="paper")); by default steps 1 and 5 are by '
-        "rules, too, and the client's model is step 7"
+        "all in one call of pipeline/research.py with a generator (here an oracle), WINNOW_PAPERS=extractor=pages, "
+        'form="paper" (no argument of the tool research) and write=True; whether to search is decided by rules '
+        "(row 2); by default 1 and 5 are rules, 3 is another ranking, 4 and 7 are left out"
     )
 
 
@@ -192,14 +190,11 @@ async def _(_: Bench) -> Outcome:
     ]
     assert searched == [False, True]
     count, seen, others = unseen()
-    low, high = interval(np.repeat([1.0, 0.0], [seen, count - seen]))
-    assert others == 0 and 0 < low < high < 0.5
+    assert others == 0 < seen < count / 2
     return differs(
-        "only where a generator is set (WINNOW_GENERATOR), by rules before it is asked (greetings, thanks and the "
-        "like, sums); without one all requests are searched, What is 17*23? too: of two hundreds of requests by who "
-        f"had not read the rules {seen} of {count} needless ones are not searched ({low:.2f} to {high:.2f}), and "
-        f"{others} of the others; a model's own word is noted and not followed: the chance of Yes to a prompt of its "
-        "own has, of SmolLM2-135M and Gemma 3 270M, an AUC of .54 and .69 at best (papers/README.md)"
+        "with a generator, by rules before it is asked; without one everything is searched; of "
+        f"bench/asked/needless_unseen*.tsv the rules find {seen} of {count} needless requests and {others} that need a "
+        "search; a model's own word is noted, not followed"
     )
 
 
@@ -248,21 +243,16 @@ class Writer:
 
 @row(3, "ZI §3.1 keywords in one inference", "papers/zero_index/parser.py")
 async def _(_: Bench) -> Outcome:
-    answer = {
-        "entities": [],
-        "parts": [],
-        "freshness": "any",
-        "search": True,
-        "queries": [{"text": "Quoxholm Zanzibar ferry fare", "language": "en"}],
-    }
-    writer = Writer(answer)
+    said = {"entities": [], "parts": [], "freshness": "any", "search": True}
+    queries = [{"text": "Quoxholm Zanzibar ferry fare", "language": "en"}]
+    writer = Writer({**said, "queries": queries})
     asked = "What is the fare of the ferry to Quoxholm?"
     found = await parse(Question(asked), writer, None, 9, today=TODAY)
     assert writer.asked == 1 and found.queries[1].guessed
     assert [query.text for query in found.queries] == [asked, "Quoxholm ferry fare"]
     return differs(
-        "one call, as printed; the raw request is sent first, and the model's keywords, held to words of the "
-        "request, beside it"
+        f"one call, as printed; the raw request is sent first, of a model's {queries[0]['text']!r} then "
+        f"{found.queries[1].text!r}, since queries go to strangers"
     )
 
 
@@ -297,13 +287,12 @@ async def _(_: Bench) -> Outcome:
         }
         assert len(sent) == len(get_args(Freshness)) == 5, service.name
     return differs(
-        "the paper puts the time into the keywords of its first example and leaves it out of its second; here "
-        f"words stay as asked, 2024 too, and {len(filtering)} of {len(services)} JSON APIs get a filter that says how "
-        f"fresh: {', '.join(get_args(Freshness))}"
+        "a filter in place of keywords: How's the weather? stays as it is and asks for pages of a day, the paper's "
+        f"example with 2024 has none; {len(filtering)} of {len(services)} services (pipeline/search/service.py) send it"
     )
 
 
-@row(5, "ZI §3.1 keywords in several languages", "pipeline/search/parse.py")
+@row(5, "ZI §3.1 keywords in a second language", "pipeline/search/parse.py")
 async def _(_: Bench) -> Outcome:
     asked = "Wie hoch ist der Leuchtturm von Quoxholm?"
     first, second, *others = parse_request(Question(asked), today=TODAY).queries
@@ -333,9 +322,8 @@ async def _(_: Bench) -> Outcome:
     ordinary = " ".join(words.split()[: len(dutch.text.split())])
     assert kept == f"Quoxholm {ordinary}" != f"Quoxholm {words}", kept
     return differs(
-        "one list more for German, Spanish, French, Russian and Chinese, word by word into English by lists of "
-        f"words: {second.text!r}; a generator's other languages are held to words of the request and of that list, "
-        "English for a request in a language without one to as many ordinary words as it has, without names"
+        "one more query for German, Spanish, French, Russian and Chinese, word by word into English, where a list "
+        f"knows the words: {second.text!r}; others by a generator alone"
     )
 
 
@@ -348,17 +336,18 @@ ASKED_ABROAD: Final = {
 """How high a lighthouse is, by language."""
 
 
-@row(6, "ZI §3.1 words out of the vocabulary stay whole", "pipeline/text/words.py")
+@row(6, "ZI §3.1 names out of the vocabulary", "pipeline/text/words.py")
 async def _(_: Bench) -> Outcome:
-    found = find_entities("What does Zorblat Quintex Holdings make?", language="en")
+    named = "What does Zorblat Quintex Holdings make?"
+    found = find_entities(named, language="en")
     assert found == ("Zorblat Quintex Holdings",)
-    assert not find_entities("what does zorblat quintex make?", language="en")
+    assert not find_entities(named.casefold(), language="en")
     asked = "Was ist Blorvex Handelsgesellschaft?"
     first, second = parse_request(Question(asked), today=TODAY).queries
     assert first.text == asked and second.text == "what is Blorvex trade society"
     return differs(
-        "names are known by their form, mostly capitals, and whole in the first list, which is the request; the list "
-        f"in English takes a company's name apart: {second.text!r}"
+        f"by form, not by training: {found[0]!r} is one name, in small letters none; the request is sent whole, its "
+        f"English takes a name apart: {second.text!r}"
     )
 
 
@@ -368,13 +357,12 @@ async def _(_: Bench) -> Outcome:
     assert_printed(found, "Yi-6B-Chat")
     assert "kind" not in found  # the parser's samples, in their plain form
     return configured(
-        "parser_paper.toml: window 16K, batch 16, second beta .95, 5e-6 along a cosine to 0 (there 1.5e-6; "
-        "tests/test_recipes.py); an adapter of rank 64 in place of all weights; three epochs of 10,000 samples, whose "
-        "number is not printed; not trained here (four GPUs there)"
+        "parser_paper.toml: Yi-6B-Chat, batch 16, 16,384 tokens, 5e-6 and second beta .95 as printed; the cosine "
+        "ends at 0, there at 1.5e-6; an adapter of rank 64, which is not printed; not trained here"
     )
 
 
-@row(8, "ZI §3.1 the parser's instruction set by GPT-4o", "papers/recipes/parser.py")
+@row(8, "ZI §3.1 the parser's instruction set", "papers/recipes/parser.py")
 async def _(_: Bench) -> Outcome:
     from papers.recipes.parser import LONGEST, parser_samples  # noqa: PLC0415  reads the data sets
     from train.reader.data import load_public  # noqa: PLC0415  the recipes' own
@@ -386,8 +374,8 @@ async def _(_: Bench) -> Outcome:
     kinds = {
         "need no search": [one for one in said if not one["search"]],
         "ask for recent pages": [one for one in said if one["freshness"] != "any"],
-        "are two questions in one": [one for one in said if one["parts"]],
-        "have a name that no question has": [
+        "are two questions": [one for one in said if one["parts"]],
+        "have a made-up name": [
             one for one in plain if any(name not in public for name in one["entities"])
         ],
     }
@@ -402,8 +390,7 @@ async def _(_: Bench) -> Outcome:
     )
     shares = ", ".join(f"{len(own)} {kind}" for kind, own in kinds.items())
     return differs(
-        f"made by rule from public questions, English only; of the first {MADE} of {len(samples):,} held aside "
-        f"{shares}, which is whole in the query"
+        f"made by rule from public questions, English alone, there by GPT-4o; of {MADE} requests {shares}"
     )
 
 
@@ -462,9 +449,9 @@ async def _(_: Bench) -> Outcome:
         assert [one.provider for one in found.outcomes] == asked
     kinds = Counter(one.kind for one in providers().values())
     return differs(
-        f"{kinds['web']} providers of the web and {kinds['research']} catalogues of research in place of Google "
-        "and Bing; the first that answers is taken (after one that is empty, one more); the lists of the rules' "
-        "queries are fused by rank, and those of a model's get every third place, where the paper only combines lists"
+        f"{kinds['web']} web providers, there Google and Bing, asked in turn until one has results or two are empty; "
+        "the lists of the rules' queries are fused by reciprocal ranks, a model's get every third place, where no way "
+        "to combine them is printed"
     )
 
 
@@ -512,12 +499,12 @@ async def _(bench: Bench) -> Outcome:
     )
     assert ranked[0].result.url == hits[-1].url
     return differs(
-        f'with rank="paper" each page has its better item, of snippet and content; of the content the first '
-        f"{CONTENT_TOKENS} tokens are scored, and what is further down is not"
+        f'rank="paper": a page has the better score of snippet and content, as printed; of the content nothing after '
+        f"the first {CONTENT_TOKENS} tokens is scored"
     )
 
 
-@row(11, "ZI §3.2 BGE-M3 scores by the keywords", "papers/zero_index/ranking.py")
+@row(11, "ZI §3.2 scores by the keywords", "papers/zero_index/ranking.py")
 async def _(bench: Bench) -> Outcome:
     hits, pages = results(3)
     orders = [
@@ -569,8 +556,8 @@ async def _(bench: Bench) -> Outcome:
     sizes = [max(len(one.snippet), len(pages[one.url].text)) for one in hits]
     assert [one.score.value for one in reranked] == sorted(sizes, reverse=True)
     return differs(
-        "by a generator's keywords, by the question without one; cosine of any embedder, dense only, of at most "
-        f"{CONTENT_TOKENS} tokens; where WINNOW_RERANKER is set, its score in place of the cosine"
+        "rank=\"paper\": by a generator's keywords, as printed, by the question where there are none; any embedder's "
+        "cosine, or a reranker's score, for BGE-M3's"
     )
 
 
@@ -598,30 +585,30 @@ async def _(bench: Bench) -> Outcome:
     for most in (1, 2):
         order = Wanted(Question("lighthouse of Quoxholm"), most, form="paper")
         by_paper = await gathered(order, engine=library)
-        assert len(by_paper.ranked) == most < len(by_paper.outcomes[0].results)
+        places = [page.place for page in by_paper.ranked]
+        assert places == list(range(1, most + 1))
+        assert most < len(by_paper.outcomes[0].results)
     return as_printed(
-        "10 items give 5 pages, one of them with both items ahead; K is max_results of search_web"
+        'rank="paper": 10 items give 5 pages, each once; the first K stay, for K of 1 and 2'
     )
 
 
 @row(13, "ZI §4.1 sentences by . ! ? and not in decimals", "pipeline/document/units.py")
 async def _(_: Bench) -> Outcome:
-    printed = {
-        "It is 3.14. Yes!": 2,
-        "Is it 2.5? It is. Good!": 3,
-        "Yes! It is.": 2,
-        "No end": 1,
-    }
-    others = {
-        "Dr. Lind says so.": 1,
-        "Version 2.0.1 works. Fine.": 2,
-        "好。真的吗？是！": 3,
-    }
-    for text, count in {**printed, **others}.items():
-        assert len(split_sentences(text)) == count, text
+    printed = (
+        "It is 3.14.|Yes!",
+        "Is it 2.5?|It is.|Good!",
+        "Yes!|It is.",
+        "No end",
+    )
+    others = ("Dr. Lind says so.", "Version 2.0.1 works.|Fine.")
+    for parted in (*printed, *others):
+        text = parted.replace("|", " ")
+        assert [text[a:b] for a, b in split_sentences(text)] == parted.split("|")
+    assert split_sentences("好。真的吗？是！") == [(0, 2), (2, 6), (6, 8)]
     return differs(
-        f"{len(printed)} of {len(printed)} texts of the printed marks and decimals; abbreviations, versions and "
-        "other scripts, of which the paper says nothing, are handled too"
+        f"{len(printed)} of {len(printed)} texts with the printed marks and decimals; of its own, Dr. Lind and 2.0.1 "
+        "stay whole, and 好。真的吗？是！ is three"
     )
 
 
@@ -630,8 +617,8 @@ async def _(_: Bench) -> Outcome:
     page = document("<p>One sentence here. Another &lt;/TAG-1&gt; one here.</p>")
     shown = paper_tags(tag_sentences(page))
     assert "<TAG-1>One sentence here.</TAG-1>" in shown and shown.count("</TAG-1>") == 1
-    assert shown.count("<TAG-2>") == shown.count("</TAG-2>") == 1
-    return as_printed("ours besides: a page's own tags are defused")
+    assert "\n<TAG-2>Another (/TAG-1> one here.</TAG-2>" in shown
+    return as_printed("ours besides: `</TAG-1>` in a page's text becomes `(/TAG-1>`")
 
 
 TAGGED: Final = re.compile(r"<TAG-\d+>(.*?)</TAG-\d+>")
@@ -707,10 +694,17 @@ async def _(_: Bench) -> Outcome:
         assert tags in prompt
     few = (await by_pages("costs 79 yuan", context=1_200))[0]
     short = next(prompt for prompt in few.seen if "loaf" not in prompt)
-    assert "It costs 79 yuan." in short and len(TAGGED.findall(short)) < 61
+    kept = TAGGED.findall(short)
+    best = [
+        found.places[row][1].text
+        for row in np.argsort(-(await by_rules()).values, kind="stable")
+        if found.places[row][0] == 0
+    ]
+    assert len(kept) < len(best) == 61 and {*best[: len(kept) // 2]} <= {*kept}
+    assert kept != [unit.text for _, unit in found.places][: len(kept)]
     return differs(
-        f"WINNOW_PAPERS=extractor=pages: {len(model.seen)} pages, {len(model.seen)} calls, each sentence and heading "
-        "of a page in its tags, as printed; of a page over the model's window the best sentences are shown"
+        f"WINNOW_PAPERS=extractor=pages: {len(model.seen)} pages, {len(model.seen)} calls, each with the sentences "
+        "and headings of its page in tags, as printed; of a page over the model's window with those that score best"
     )
 
 
@@ -749,11 +743,9 @@ async def _(_: Bench) -> Outcome:
     )
     assert neither.verdict == "none" and not neither.only
     return differs(
-        f"plain lists of at most {ROOM.tags} tags, or None, under a grammar (over HTTP as JSON); only what is named "
-        "begins a passage; passages are chosen by score, and grow by what is beside them in the section, as any other "
-        f"(of {len(taken)} sentences named {held} are shown, with {beside} beside them); where it names nothing of any "
-        "page the rules' best six are taken for named, marked unsure, and where the rules found nothing either the "
-        "verdict is none"
+        f"at most {ROOM.tags} tags, or None; of what is named the best by score are shown, with what is beside them "
+        f"({held} of {len(taken)}, and {beside} beside); None of every page leaves the rules' best {len(nothing)}, "
+        "unsure, or the rules' verdict none"
     )
 
 
@@ -794,9 +786,8 @@ async def _(bench: Bench) -> Outcome:
         count += 1
     assert after < 0.5 * before < 0.1 * whole and held == count
     return differs(
-        f"tokens of {count} questions: whole pages {whole}, evidence by rules at 768 {before}, around what an "
-        f"oracle names by pages {after}, with {held} of {count} answers; the paper's trained model saves 47 % of whole "
-        "pages"
+        f"{count} questions: whole pages {whole} tokens, evidence by rules {before}, around what an oracle names "
+        f"{after}, with the answers of {held}; there 3.88 million, and 2.04 by a trained model"
     )
 
 
@@ -838,8 +829,8 @@ async def _(_: Bench) -> Outcome:
             assert f"{tag}{summary}" in plain.prompt
             assert 0 < count_tokens(summary) <= SUMMARY
     return differs(
-        f"{len(said)} of {len(printed())} samples, a summary before each tag; it is the beginning of the "
-        "sentence, there words of a model by OpenAI's API"
+        f"of {len(pairs)} samples {len(said)} have tags, each after a summary, the others None; the summary is the "
+        "beginning of the sentence, there a model's words"
     )
 
 
@@ -866,15 +857,14 @@ async def _(_: Bench) -> Outcome:
         for one, two in zip(printed()[::2], plain, strict=True)
     )
     return differs(
-        f"{len(plain)} of {len(printed())} samples: the same prompts but for the line that asks for summaries, the "
-        "same tags (row 18), or None, as printed; the labels are those of our questions, which seven models wrote "
-        "(docs/log/2026-11-22.md), there of a model by OpenAI's API"
+        f"{len(plain)} samples: row 18's requests and pages with tags alone, or None, as printed; the labels come "
+        "with our own questions, there OpenAI's API labels"
     )
 
 
 @row(
     20,
-    "ZI §4.2 filters: 100 tokens, two equal passes, None 5 %",
+    "ZI §4.2 filters: 100 tokens, None 5 %",
     "papers/recipes/extractor.py",
 )
 async def _(_: Bench) -> Outcome:
@@ -899,13 +889,12 @@ async def _(_: Bench) -> Outcome:
     assert MAKERS["printed"] is printed_samples
     assert MAKERS["printed_pairs"] is printed_pairs
     found = printed()
-    fewest = min(count_tokens(" ".join(TAGGED.findall(one.prompt))) for one in found)
     none = sum(one.answer == "None" for one in found) / len(found)
     assert config("extractor_paper")["kind"] == "printed"
-    assert fewest >= 100 and 0.03 < none <= 0.05
+    assert 0.03 < none <= 0.05
     return differs(
-        f'by kind = "printed": pages under 100 tokens are left out, of which these {len(found)} samples have none '
-        f"(least {fewest}); None is {none:.3f} of the answers; two passes need the labelling model"
+        f"pages under 100 tokens are left out and None is {none:.3f} of {len(found)} answers, as printed; nothing is "
+        "labelled twice, since no API labels here (row 19)"
     )
 
 
@@ -917,10 +906,9 @@ async def _(_: Bench) -> Outcome:
     longest = max(count_tokens(one.prompt) for one in printed())
     assert 4_000 < longest <= 16_384
     return configured(
-        "extractor_paper.toml: the printed YI-9B-CHAT-16K is taken to be Yi-1.5-9B-Chat-16K; rates and samples as the "
-        "parser's (row 7), to 0, where no end of the rate is printed here; an adapter of rank 64 for all weights; of "
-        f"whole pages, the longest prompt of {len(printed())} has {longest} tokens; not trained here (four GPUs of "
-        "80 GB there)"
+        "extractor_paper.toml: batch 16, 16,384 tokens, 5e-6 along a cosine and second beta .95 as printed; "
+        "Yi-1.5-9B-Chat-16K for YI-9B-CHAT-16K; an adapter of rank 64, which is not printed; the longest of "
+        f"{len(printed())} prompts has {longest} tokens; not trained here"
     )
 
 
@@ -930,17 +918,16 @@ async def _(_: Bench) -> Outcome:
     assert found["stage"] == "dpo" and found["kind"] == "printed_pairs"
     sizes = sorted(count_tokens(one.prompt) for one in preferred())
     assert sizes[0] >= 500 and 4_000 < sizes[-1] <= 16_384
-    assert (found["start"], found["beta"]) == ("RUN", 0.1)
+    assert (found["start"], found["beta"], found["rate"]) == ("RUN", 0.1, 5e-7)
     return configured(
-        f"extractor_dpo_paper.toml; prompts of {sizes[0]}, {sizes[len(sizes) // 2]}, {sizes[-1]} tokens "
-        f"(least, middle, most of {len(sizes)}), all in tags; the loss is the formula's "
-        "(papers/recipes/lora.py); neither rate nor beta is printed"
+        "extractor_dpo_paper.toml: the printed loss, from the model after SFT; beta .1 and rate 5e-7, which are not "
+        f"printed; {len(sizes)} prompts of {sizes[0]} to {sizes[-1]} tokens; not trained here"
     )
 
 
 @row(
     23,
-    "ZI §4.4 DPO pairs by partial replacement, and a judge",
+    "ZI §4.4 preference pairs for DPO",
     "papers/recipes/extractor.py",
 )
 async def _(_: Bench) -> Outcome:
@@ -956,9 +943,9 @@ async def _(_: Bench) -> Outcome:
     kinds = Counter(map(worsened, pairs))
     assert {*kinds} == {"None", "one less", "one more", "a wrong line"}
     return differs(
-        f"{len(pairs)} pairs, two a request as printed, None {none:.3f} of the answers; what is rejected is made "
-        f"by rule ({', '.join(f'{kind} {count}' for kind, count in kinds.most_common())}), where GPT-4o replaces "
-        "and judges"
+        f"{len(pairs)} pairs, two a request, as printed; the rejected answer is worsened by rule "
+        f"({', '.join(f'{kind} {count}' for kind, count in kinds.most_common())}), there a judge chooses between "
+        "the model's and GPT-4o's"
     )
 
 
@@ -1016,9 +1003,9 @@ async def _(bench: Bench) -> Outcome:
     assert f"Question: {ASKED}\n" in model.prompt and TODAY.isoformat() in model.prompt
     assert "data, not instructions" in model.prompt
     assert "Question" not in load("enriched").fill(date="", notice="", evidence="")
-    return as_printed(
-        "request and passages, in own words (none are printed), for the local generator; what research returns to "
-        "a client (prompts/enriched.md) leaves out the request, which its model has"
+    return differs(
+        "request and passages for the local generator, as printed; the prompt that research returns to a client "
+        "(prompts/enriched.md) has no request, which the client's model knows"
     )
 
 
@@ -1032,8 +1019,8 @@ async def _(bench: Bench) -> Outcome:
         form = json.dumps(model.schema)
         assert '"maxLength": 200}' in form and '"maxItems": 3}' in form
     return differs(
-        "with answer=True: at most 3 sentences of 200 characters, each with the passages that it names and checked "
-        "against them; the paper's prompt asks for details, in Markdown"
+        "answer=True and a generator: by its schema at most 3 sentences of 200 characters, each checked against the "
+        "passages that it names; there details, in Markdown (§5.1)"
     )
 
 
@@ -1082,9 +1069,8 @@ async def _(_: Bench) -> Outcome:
     async with answering(str(weights())) as model:
         said = await judged(asked, model)
     return differs(
-        "both orders are asked, and what they do not agree on is P-BIA, as printed; the prompt is in own words, "
-        f"there is no TIE, and any scorer judges, there GPT-4o: SmolLM2-135M on {PAIRS} pairs of a right and a wrong "
-        f"answer: right {said['first']}, wrong {said['second']}, P-BIA {said['bias'] / PAIRS:.2f}"
+        "both orders are asked, and where they disagree it is P-BIA, as printed; no TIE; SmolLM2-135M for GPT-4o, of "
+        f"{PAIRS} pairs: right {said['first']}, wrong {said['second']}, P-BIA {said['bias']}"
     )
 
 
@@ -1094,6 +1080,7 @@ async def spent(bench: Bench) -> tuple[int, int, int]:
     library = read_library(CARRIED)
     one = next(one for one in library.asked if one.answers)
     pages = published(library.nearest(one.question, first=one.pages))
+    assert len(pages) == 3
     store = VectorStore(bench.embedder)
     await store.add(pages)
     reading = await read_documents(Question(one.question), pages, reader=bench.reader)
@@ -1115,8 +1102,8 @@ async def _(bench: Bench) -> Outcome:
     store, whole, ours = await spent(bench)
     assert 800 < ours <= 1_000 < store <= 1.6 * whole
     return differs(
-        f"one question on three pages of the sample library: vector store {store}, whole pages {whole}, our evidence "
-        f"by rules at a budget of 1,000 {ours}; the paper sums 463 requests: 2.59, 3.88 and 2.04 million"
+        f"one question on three pages: vector store {store}, whole pages {whole}, evidence by rules (to 1,000) {ours}; "
+        "there 463 requests: 2.59, 3.88 and 2.04 million"
     )
 
 
@@ -1156,8 +1143,8 @@ async def _(_: Bench) -> Outcome:
         shared = [word for word in right.split() if word in {*left.split()}]
         assert 128 <= count_tokens(" ".join(shared)) < 140
     return differs(
-        f"512, 128, 12 and 1 as printed, of whole words ({len(sizes)} chunks of at most {max(sizes)} tokens); any "
-        "embedder for BGE-M3, and exact search for FAISS"
+        f"512, 128 (both taken for tokens), 12 and 1 as printed; of whole words, so {len(sizes)} chunks of at most "
+        f"{max(sizes)}; any embedder for BGE-M3, and no FAISS"
     )
 
 
@@ -1171,10 +1158,9 @@ async def _(bench: Bench) -> Outcome:
     assert min(found.values()) >= 0.9 and NEEDLE_TOKENS == 512
     assert {name.partition("/")[0] for name in found} == set(KINDS)
     assert len({needle("single", number) for number in range(TEXTS)}) == TEXTS >= 30
-    text = ", ".join(f"{name} {share:.2f}" for name, share in found.items())
     return differs(
-        f"share of needles in {NEEDLE_TOKENS} tokens of evidence by rules (there F1 of a model's tags), {TEXTS} texts "
-        f"a kind: {text}; Multi-hop QA, MulTiple and MTI are not here"
+        f"share of needles in {NEEDLE_TOKENS} tokens of evidence by rules, {TEXTS} texts a kind, in 2,000 and 8,000 "
+        f"tokens: at least {min(found.values()):.2f}; there F1 of a model's tags"
     )
 
 
@@ -1200,7 +1186,7 @@ class Naming:
         return ",".join(map(str, sorted(next(self._answers)))) or "None"
 
 
-@row(30, "ZI §5.2 precision, recall, F1, exact match with None", "bench/recipes.py")
+@row(30, "ZI §5.2, Table 5 F1, and exact match with None", "bench/recipes.py")
 async def _(_: Bench) -> Outcome:
     from bench.recipes import f1, right_lines  # noqa: PLC0415  the recipes' own
     from papers.recipes.extractor import shown_candidates  # noqa: PLC0415  reads the data sets
@@ -1229,7 +1215,6 @@ async def _(_: Bench) -> Outcome:
     assert wrong.count([]) < HELD / 4 and np.mean(means) < 0.9
     assert np.allclose([one.model for one in rows], shares_wrong), rows
     return differs(
-        "F1 of the lines over requests that have some, whose precision and recall are not shown apart; the exact match "
-        f"with None among it, as printed: a model that says None of all {HELD} is right in {nothing / HELD:.2f}; "
-        "numbered lines of candidates, not tags of pages: python -m bench.recipes --judge extractor"
+        "of numbered lines, there of tags: F1 over requests with right lines, exact match over all: a model that says "
+        f"None of all {HELD} is right in {nothing / HELD:.2f}; precision and recall are not printed apart"
     )

@@ -1,7 +1,7 @@
 """Every step that asks a generator, end to end through the tools, with real models out of wheels.
 
 Both are far too small to be of use: what is held is that a step ends in time, keeps its budget, says
-which model it was, and loses no evidence by it; but for `pages`, where only what the model names begins a passage.
+which model it was, and loses no evidence by it; but for `pages`, which shows what the model names.
 """
 
 from importlib import import_module

@@ -6,7 +6,7 @@ let the model answer with ranges of numbers or `None`, constrained by a grammar 
 schema. `votes` reads the probability of Yes for every candidate after one kept prefix,
 EXIT's way. The model sees candidates under new numbers that begin with 1, never the
 page's own. `pages` is the paper's own: each page by itself, whole, every sentence and
-heading in its tags; only what it lists begins a passage of the answer. What a
+heading in its tags; what it lists comes first in the answer. What a
 model says is then weighed against the gate's verdict:
 
     gate        model names lines          model says None
