@@ -149,9 +149,9 @@ async def _(_: Bench) -> Outcome:
     assert "rank" not in signature(research_tool.research).parameters
     assert "rank" in signature(search_web).parameters
     return differs(
-        "all in one call of pipeline/research.py with a generator (here an oracle), WINNOW_PAPERS=extractor=pages, "
-        'form="paper" (no argument of the tool research) and write=True; whether to search is decided by rules '
-        "(row 2); by default 1 and 5 are rules, 3 is another ranking, 4 and 7 are left out"
+        "all in one call of pipeline/research.py with a generator (an oracle here), extractor=pages, write=True and "
+        'form="paper", which the tool research lacks; whether to search is by rules (row 2); by default 1 and 5 are '
+        "rules, 3 is another ranking, 4 and 7 are left out"
     )
 
 
@@ -192,9 +192,8 @@ async def _(_: Bench) -> Outcome:
     count, seen, others = unseen()
     assert others == 0 < seen < count / 2
     return differs(
-        "with a generator, by rules before it is asked; without one everything is searched; of "
-        f"bench/asked/needless_unseen*.tsv the rules find {seen} of {count} needless requests and {others} that need a "
-        "search; a model's own word is noted, not followed"
+        "by rules, before a generator is asked; without one What is 17*23? is searched; of bench/asked/needless_unseen*"
+        f".tsv {seen} of {count} needless requests are found, {others} of the others; a model's word is not followed"
     )
 
 
@@ -287,8 +286,8 @@ async def _(_: Bench) -> Outcome:
         }
         assert len(sent) == len(get_args(Freshness)) == 5, service.name
     return differs(
-        "a filter in place of keywords: How's the weather? stays as it is and asks for pages of a day, the paper's "
-        f"example with 2024 has none; {len(filtering)} of {len(services)} services (pipeline/search/service.py) send it"
+        "a filter in place of keywords: How's the weather? asks for pages of a day, the paper's example with 2024 for "
+        f"any; {len(filtering)} of {len(services)} services (pipeline/search/service.py) send it"
     )
 
 
@@ -322,8 +321,8 @@ async def _(_: Bench) -> Outcome:
     ordinary = " ".join(words.split()[: len(dutch.text.split())])
     assert kept == f"Quoxholm {ordinary}" != f"Quoxholm {words}", kept
     return differs(
-        "one more query for German, Spanish, French, Russian and Chinese, word by word into English, where a list "
-        f"knows the words: {second.text!r}; others by a generator alone"
+        "one more query for German, Spanish, French, Russian and Chinese, word by word into English where a list has "
+        f"the words: {second.text!r}; other languages by a generator alone"
     )
 
 
@@ -346,8 +345,8 @@ async def _(_: Bench) -> Outcome:
     first, second = parse_request(Question(asked), today=TODAY).queries
     assert first.text == asked and second.text == "what is Blorvex trade society"
     return differs(
-        f"by form, not by training: {found[0]!r} is one name, in small letters none; the request is sent whole, its "
-        f"English takes a name apart: {second.text!r}"
+        f"{found[0]!r} is one name by its capitals; the request is sent whole, its English takes a name apart: "
+        f"{second.text!r}"
     )
 
 
@@ -357,8 +356,8 @@ async def _(_: Bench) -> Outcome:
     assert_printed(found, "Yi-6B-Chat")
     assert "kind" not in found  # the parser's samples, in their plain form
     return configured(
-        "parser_paper.toml: Yi-6B-Chat, batch 16, 16,384 tokens, 5e-6 and second beta .95 as printed; the cosine "
-        "ends at 0, there at 1.5e-6; an adapter of rank 64, which is not printed; not trained here"
+        "parser_paper.toml: batch 16, 16,384 tokens, 5e-6, second beta .95 as printed; the cosine ends at 0 (there "
+        "1.5e-6), an adapter of rank 64 is ours; not trained here"
     )
 
 
@@ -390,7 +389,7 @@ async def _(_: Bench) -> Outcome:
     )
     shares = ", ".join(f"{len(own)} {kind}" for kind, own in kinds.items())
     return differs(
-        f"made by rule from public questions, English alone, there by GPT-4o; of {MADE} requests {shares}"
+        f"by rule from public questions, in English, there by GPT-4o; of {MADE} requests {shares}"
     )
 
 
@@ -449,9 +448,8 @@ async def _(_: Bench) -> Outcome:
         assert [one.provider for one in found.outcomes] == asked
     kinds = Counter(one.kind for one in providers().values())
     return differs(
-        f"{kinds['web']} web providers, there Google and Bing, asked in turn until one has results or two are empty; "
-        "the lists of the rules' queries are fused by reciprocal ranks, a model's get every third place, where no way "
-        "to combine them is printed"
+        f"{kinds['web']} web providers, there Google and Bing, asked in turn; the lists of the rules' queries are "
+        "fused by reciprocal ranks, a model's get every third place; no way to combine them is printed"
     )
 
 
@@ -703,8 +701,8 @@ async def _(_: Bench) -> Outcome:
     assert len(kept) < len(best) == 61 and {*best[: len(kept) // 2]} <= {*kept}
     assert kept != [unit.text for _, unit in found.places][: len(kept)]
     return differs(
-        f"WINNOW_PAPERS=extractor=pages: {len(model.seen)} pages, {len(model.seen)} calls, each with the sentences "
-        "and headings of its page in tags, as printed; of a page over the model's window with those that score best"
+        f"WINNOW_PAPERS=extractor=pages: {len(model.seen)} pages, {len(model.seen)} calls, each with its page in tags, "
+        "as printed; of a page over the model's window with what scores best"
     )
 
 
@@ -743,9 +741,8 @@ async def _(_: Bench) -> Outcome:
     )
     assert neither.verdict == "none" and not neither.only
     return differs(
-        f"at most {ROOM.tags} tags, or None; of what is named the best by score are shown, with what is beside them "
-        f"({held} of {len(taken)}, and {beside} beside); None of every page leaves the rules' best {len(nothing)}, "
-        "unsure, or the rules' verdict none"
+        f"at most {ROOM.tags} tags, or None; of {len(taken)} named {held} are shown, and {beside} sentences beside "
+        f"them; None of every page leaves the rules' best {len(nothing)} as unsure, or their verdict none"
     )
 
 
@@ -787,7 +784,7 @@ async def _(bench: Bench) -> Outcome:
     assert after < 0.5 * before < 0.1 * whole and held == count
     return differs(
         f"{count} questions: whole pages {whole} tokens, evidence by rules {before}, around what an oracle names "
-        f"{after}, with the answers of {held}; there 3.88 million, and 2.04 by a trained model"
+        f"{after}, all answers in it; there 3.88 and 2.04 million with a trained model"
     )
 
 
@@ -894,7 +891,7 @@ async def _(_: Bench) -> Outcome:
     assert 0.03 < none <= 0.05
     return differs(
         f"pages under 100 tokens are left out and None is {none:.3f} of {len(found)} answers, as printed; nothing is "
-        "labelled twice, since no API labels here (row 19)"
+        "labelled twice: no API labels here"
     )
 
 
@@ -906,8 +903,8 @@ async def _(_: Bench) -> Outcome:
     longest = max(count_tokens(one.prompt) for one in printed())
     assert 4_000 < longest <= 16_384
     return configured(
-        "extractor_paper.toml: batch 16, 16,384 tokens, 5e-6 along a cosine and second beta .95 as printed; "
-        "Yi-1.5-9B-Chat-16K for YI-9B-CHAT-16K; an adapter of rank 64, which is not printed; the longest of "
+        "extractor_paper.toml: batch 16, 16,384 tokens, 5e-6, second beta .95 as printed; the base is taken for "
+        "Yi-1.5-9B-Chat-16K, an adapter of rank 64 is ours; the longest of "
         f"{len(printed())} prompts has {longest} tokens; not trained here"
     )
 
@@ -1004,8 +1001,8 @@ async def _(bench: Bench) -> Outcome:
     assert "data, not instructions" in model.prompt
     assert "Question" not in load("enriched").fill(date="", notice="", evidence="")
     return differs(
-        "request and passages for the local generator, as printed; the prompt that research returns to a client "
-        "(prompts/enriched.md) has no request, which the client's model knows"
+        "request and passages for the local generator, as printed; the prompt for a client (prompts/enriched.md) has "
+        "no request, which its model knows"
     )
 
 
@@ -1019,8 +1016,8 @@ async def _(bench: Bench) -> Outcome:
         form = json.dumps(model.schema)
         assert '"maxLength": 200}' in form and '"maxItems": 3}' in form
     return differs(
-        "answer=True and a generator: by its schema at most 3 sentences of 200 characters, each checked against the "
-        "passages that it names; there details, in Markdown (§5.1)"
+        "answer=True: by its schema at most 3 sentences of 200 characters, each checked against the passages that it "
+        "names; there details, in Markdown (§5.1)"
     )
 
 
@@ -1143,8 +1140,8 @@ async def _(_: Bench) -> Outcome:
         shared = [word for word in right.split() if word in {*left.split()}]
         assert 128 <= count_tokens(" ".join(shared)) < 140
     return differs(
-        f"512, 128 (both taken for tokens), 12 and 1 as printed; of whole words, so {len(sizes)} chunks of at most "
-        f"{max(sizes)}; any embedder for BGE-M3, and no FAISS"
+        f"512, 128 (taken for tokens), 12 and 1 as printed; whole words, so {len(sizes)} chunks of at most "
+        f"{max(sizes)}; any embedder for BGE-M3, no FAISS"
     )
 
 
@@ -1159,7 +1156,7 @@ async def _(bench: Bench) -> Outcome:
     assert {name.partition("/")[0] for name in found} == set(KINDS)
     assert len({needle("single", number) for number in range(TEXTS)}) == TEXTS >= 30
     return differs(
-        f"share of needles in {NEEDLE_TOKENS} tokens of evidence by rules, {TEXTS} texts a kind, in 2,000 and 8,000 "
+        f"share of needles in {NEEDLE_TOKENS} tokens of evidence by rules, {TEXTS} texts a kind at 2,000 and at 8,000 "
         f"tokens: at least {min(found.values()):.2f}; there F1 of a model's tags"
     )
 
@@ -1215,6 +1212,6 @@ async def _(_: Bench) -> Outcome:
     assert wrong.count([]) < HELD / 4 and np.mean(means) < 0.9
     assert np.allclose([one.model for one in rows], shares_wrong), rows
     return differs(
-        "of numbered lines, there of tags: F1 over requests with right lines, exact match over all: a model that says "
-        f"None of all {HELD} is right in {nothing / HELD:.2f}; precision and recall are not printed apart"
+        "numbered lines for tags; F1 over requests with right lines, exact match over all: a model that says None of "
+        f"all {HELD} is right in {nothing / HELD:.2f}; precision and recall are not printed apart"
     )
