@@ -262,6 +262,7 @@ class MissingExtra(ModelError):
             f"{needed_for} needs the package {package!r}, which is not installed.",
             hint=f"Install the extra {extra}: {how_to_add(extra)}",
         )
+        self.extra = extra
 
 
 class BrokenExtra(ModelError):

@@ -30,6 +30,7 @@ from readers.converted import (
     showing_hidden,
     unpacking,
     unplaced,
+    without_extra,
 )
 from readers.format import HTML, SOURCE, Format, format_of, is_paged
 from readers.html.document import read_document
@@ -251,7 +252,7 @@ def _convert(raw: Raw, kind: str) -> Converted:
     except (NeedsScripts, Unreadable, SourceError, MemoryError):
         raise
     except (MissingExtra, BrokenExtra) as error:
-        raise Unreadable(f"it is {kind}: {error}") from error
+        raise Unreadable(f"it is {kind}: {without_extra(error)}") from error
     except Exception as error:
         _log.exception("the reader of %s failed", kind)
         if kind.startswith("text/") or kind.endswith(("xml", "json")):

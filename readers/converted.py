@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from typing import TYPE_CHECKING, Final
 
+from errors import BrokenExtra, MissingExtra
 from extra import lacking
 from readers.ledger import Ledger
 
@@ -56,7 +57,8 @@ striprtf need 1 s a million."""
 PLACE: Final = "data-place"
 """Our attribute with an element's position in its file, valid until the next one
 (`Block.place`). It is removed from outside HTML (`unplaced`)."""
-INSTALL_OCR: Final = "an operator can add the extra ocr (winnow doctor)"
+_ADD_EXTRA: Final = "an operator can add the extra {extra} (winnow doctor)"
+INSTALL_OCR: Final = _ADD_EXTRA.format(extra="ocr")
 WHOLE_PICTURE: Final = "xywh=percent:0,0,100,100"
 """How the position of a picture whose text was recognised ends (W3C Media Fragments)."""
 MOST_PIXELS: Final = 36_000_000
@@ -120,6 +122,14 @@ class Unreadable(Exception):
         """Keep what to do about it; empty for what helps with any source."""
         super().__init__(why)
         self.hint = hint
+
+
+def without_extra(error: MissingExtra | BrokenExtra) -> str:
+    """Return what is said of a format whose extra is missing or cannot be imported; the
+    hint of `error` is for the operator, since it names folders of the server."""
+    if isinstance(error, MissingExtra):
+        return _ADD_EXTRA.format(extra=error.extra)
+    return error.shown.removesuffix(".")
 
 
 def person(author: str, tools: str) -> str:

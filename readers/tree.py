@@ -80,7 +80,7 @@ _PRICE_END: Final = re.compile(r"[$€£¥₹]\s?\d[\d,]*[.,]?$")
 _THOUSANDS_COMMA: Final = re.compile(r"\d+,")
 """Text of an element before the superscript cents of a price."""
 _WHOLE_NUMBER: Final = re.compile(r"\s*\d[\d,]*")
-_CURRENCY_SIGNS: Final = tuple("$€£¥₹")
+CURRENCY_SIGNS: Final = tuple("$€£¥₹")
 _CURRENCY_AHEAD: Final = re.compile(r"\s*(?:[$€£¥₹]|EUR|USD|zł|kr\b)")
 _CENTS: Final = re.compile(r"cent|decimal|fraction|minor", re.IGNORECASE)
 """Class names of the element with the cents of a price."""
@@ -178,7 +178,7 @@ def point_before(node: Node, label: str, following: str) -> str:
     if not isinstance(whole_number, str) or not _WHOLE_NUMBER.fullmatch(whole_number):
         return ""
     currency = children[-2] if len(children) > 1 else ""
-    is_price = isinstance(currency, str) and currency.rstrip().endswith(_CURRENCY_SIGNS)
+    is_price = isinstance(currency, str) and currency.rstrip().endswith(CURRENCY_SIGNS)
     return (
         "."
         if is_price or _CURRENCY_AHEAD.match(following) or _CENTS.search(label)

@@ -47,6 +47,8 @@ COMMANDS = {
     "llama": ("research", QUESTION, "--set", "embedder=llama:{folder}/model.gguf"),
 }
 """A command that meets each extra."""
+FORMATS = {"ocr", "office-legacy", "parquet"}
+"""Extras that read files."""
 
 
 @pytest.fixture
@@ -118,7 +120,12 @@ def test_an_extra_that_is_not_installed_is_named_with_what_installs_it(
 ) -> None:
     said = run(filled, without(filled / "path", extra), extra, site.put("/boats", SHELL))
     command = f"make -C {ROOT} extras EXTRAS={extra}"
-    assert command in said or f"the extra {extra} (winnow doctor)" in said
+    # Who asks for a file may not be the operator, and is told of no folder of the server.
+    wanted, other = command, f"the extra {extra} (winnow doctor)"
+    if extra in FORMATS:
+        wanted, other = other, command
+    assert wanted in said
+    assert other not in said
     assert "Traceback" not in said
 
 

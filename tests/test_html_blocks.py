@@ -175,6 +175,53 @@ def test_spans_are_resolved_and_cells_are_carried_to_each_row_that_they_cover() 
     assert text.endswith("2001 | 3 | 4")
 
 
+@pytest.mark.parametrize(
+    ("table", "rows"),
+    [
+        (  # as Workiva writes a filing
+            "<tr><td colspan=3><td colspan=3><td colspan=9>Year ended 31 May"
+            "<tr><td colspan=3>(in thousands)<td colspan=3><td colspan=3>2025<td colspan=3><td colspan=3>2024"
+            "<tr><td colspan=3>Tolls<td colspan=3><td>$<td>120<td><td colspan=3><td>$<td>98<td>"
+            "<tr><td colspan=3>Loss<td colspan=3><td colspan=2>(4<td>)<td colspan=3><td colspan=2>—<td>",
+            [
+                ("", "Year ended 31 May"),
+                ("(in thousands)", "2025", "2024"),
+                ("Tolls", "$120", "$98"),
+                ("Loss", "(4)", "—"),
+            ],
+        ),
+        (  # with the percent sign, and columns that only keep others apart
+            "<tr><th><th><th>2025<th><th><th>2024<th>"
+            "<tr><td>Share<td><td>12.5<td>%<td><td>(3<td>)%<tr><td>Rest<td><td>87.5<td><td><td>9<td>",
+            [("", "2025", "2024"), ("Share", "12.5%", "(3)%"), ("Rest", "87.5", "9")],
+        ),
+        (  # a column that is named holds values of its own
+            "<tr><th>Key<th>Sign<th>Code<tr><td>a<td>$<td>36<tr><td>b<td>%<td>37",
+            [("Key", "Sign", "Code"), ("a", "$", "36"), ("b", "%", "37")],
+        ),
+        (  # nor is a sign beside words part of them
+            "<tr><td>Gulls<td>$<td>dear<tr><td>Terns<td>$<td>cheap",
+            [("Gulls", "$", "dear"), ("Terns", "$", "cheap")],
+        ),
+        (
+            "<tr><td>a<td><td>1<tr><td>b<td><td>2",
+            [("a", "", "1"), ("b", "", "2")],
+        ),
+    ],
+)
+def test_a_value_whose_sign_is_in_a_cell_of_its_own_is_one_cell(
+    table: str, rows: list[tuple[str, ...]]
+) -> None:
+    assert [block.cells for block in units(f"<table>{table}</table>")] == rows
+
+
+def test_a_bar_in_a_cell_begins_no_further_one() -> None:
+    html = "<table><tr><th>Stop<th>Trip 1<th>Trip 3<tr><td>Mill<td>07:13<td>|</table>"
+    text, blocks = content_blocks(clean(html))
+    assert text.endswith("Mill | 07:13 | \\|")
+    assert blocks[-1].cells == ("Mill", "07:13", "|")
+
+
 def test_a_row_across_the_table_heads_the_rows_below_it() -> None:
     html = "<table><tr><th>A<th>B<tr><td colspan=2>North<tr><td>1<td>2</table>"
     assert units(html)[-1].lead == "North\n| A | B |"

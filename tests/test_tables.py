@@ -77,6 +77,21 @@ async def test_a_query_of_a_table_returns_its_rows(
     assert [row for row in rows if row not in text] == []
 
 
+async def test_columns_of_a_filing_are_numbers_below_their_years(
+    connect: Connect, tmp_path: Path
+) -> None:
+    rows = (
+        "<tr><td><td colspan=3>2025<td><td colspan=3>2024"
+        "<tr><td>Tolls<td>$<td>1,200<td><td><td>$<td>980<td>"
+        "<tr><td>Fees<td><td>300<td><td><td><td>(20<td>)"
+        "<tr><td>Loss<td>$<td>(1,400<td>)<td><td>$<td>(60<td>)"
+    )
+    (tmp_path / "filing.html").write_text(f"<title>Filing</title><table>{rows}</table>")
+    query = "sql: SELECT sum(c_2025), sum(c_2024) FROM t1"
+    text = await ask(connect, tmp_path, query, "filing.html")
+    assert "100 | 900" in text
+
+
 async def test_tables_of_several_sources_are_joined_and_numbers_read_by_language(
     connect: Connect, folder: Path
 ) -> None:

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final, Literal
 
 from pipeline.text.months import COUNTED, month_named
+from readers.tree import CURRENCY_SIGNS
 
 ColumnType = Literal["number", "date", "text"]
 Value = int | float | str | None
@@ -29,10 +30,10 @@ _DECIMAL_COMMA: Final = re.findall(
 _NOTE: Final = re.compile(r"\s*(?:\[[^\[\]]{0,9}\]|[*†‡]+)$")
 _FLOAT: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)[eE][+-]?\d{1,3}")
 _AMOUNT: Final = re.compile(
-    r"(\()?([+−–-]?)\s?([^\w\s.,()+−–-]|[A-Z]{3}|)\s?([−-]?)"
-    r"(\.?\d[\d.,'’\s]*?)\s?([^\d\s.,()]{1,12})?(\))?"
+    r"(\()?([+−–-]?)\s?([^\w\s.,()+−–-]|[A-Z]{3}|)\s?([−(-]?)"
+    r"(\.?\d[\d.,'’\s]*?)\s?([^\d\s.,()]{1,12})?(\)?)\s?(%?)"
 )
-"""Parenthesis, sign, unit, sign, digits, unit, parenthesis."""
+"""Parenthesis, sign, unit, sign or parenthesis, digits, unit, parenthesis, unit."""
 _INTEGER_DIGITS: Final = 18
 """Digits of an integer that SQLite holds, whatever they are."""
 _ISO: Final = re.compile(r"\d{4}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?\S{0,8})?)?")
@@ -104,6 +105,9 @@ def _number_reader(
         if len(pairs) == len(set(filled)):
             break
     units = {unit for _, unit in pairs.values()}
+    # Accounts write a currency at the first number and the sum of a column.
+    if len(units) == 2 and max(units) in CURRENCY_SIGNS:
+        units.discard("")
     if len(units) > 1:  # they do not add up
         return lambda _cell: None, ""
     numbers = {cell: number for cell, (number, _) in pairs.items()}
@@ -118,21 +122,22 @@ def _number(cell: str, decimal: str) -> tuple[int | float, str] | None:
     if _FLOAT.fullmatch(text):
         return float(text), ""
     form = _AMOUNT.fullmatch(text)
-    if form is None or bool(form[1]) != bool(form[7]):
+    if form is None or (form[1] or "") + form[4].strip("−-") != "(" * len(form[7]):
         return None
     grouping = "," if decimal == "." else "."
     digits = re.fullmatch(
         rf"(\d{{1,3}}(?:[{grouping}'’\s]\d{{2,3}})*[{grouping}'’\s]\d{{3}}|\d*)(?:\{decimal}(\d+))?",
         form[5],
     )
-    if digits is None or (form[3] and form[6]):
+    units = [unit for unit in (form[3], form[6], form[8]) if unit]
+    if digits is None or len(units) > 1:
         return None
     integer, fraction = re.sub(r"\D", "", digits[1]) or "0", digits[2]
     number = float(f"{integer}.{fraction or 0}")
     if not fraction and len(integer) <= _INTEGER_DIGITS:
         number = int(integer)
     is_negative = form[1] or form[2] in {"-", "−", "–"} or form[4]
-    return -number if is_negative else number, form[3] or form[6] or ""
+    return -number if is_negative else number, "".join(units)
 
 
 def _date_reader(filled: Sequence[str], language: str) -> Callable[[str], Value]:

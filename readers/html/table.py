@@ -5,11 +5,15 @@ Spans are resolved: a cell that covers several rows belongs to each in the row's
 `header: value` text, but the page's text has its words once. Not for: rendering
 (`pipeline/prune`)."""
 
+import re
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import takewhile, zip_longest
 from typing import Final
 
 from readers.tree import (
+    CURRENCY_SIGNS,
     LABEL_WORDS,
     Node,
     count_words,
@@ -28,6 +32,17 @@ takes 4 processor seconds so, and 8 at 64."""
 LONG_CELL: Final = 50
 """Words of a cell from which headings and forms in a table without header cells make it
 a page's layout; prices, opening hours and carts have them as well."""
+_BEFORE: Final = re.compile(
+    rf"(?:[A-Z]{{1,3}}\s?)?[{''.join(CURRENCY_SIGNS)}]\s?\(?|\("
+)
+"""What filings have before a number, in a cell of its own."""
+_AFTER: Final = re.compile(r"\)|\)?\s?[%‰]\s?\)?")
+"""What they have so after one."""
+_NUMBER: Final = re.compile(r"[(+~<>≈-]*\s?\.?\d|\(?[−–—-]")
+"""How a number begins, or a dash in place of one; its closing bracket may be in the next
+cell."""
+_REMARK: Final = re.compile(r"\(.*\)|")
+"""What the label column of a header row may hold: nothing, or `(in millions)`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +56,7 @@ class TableRow:
     several columns where it is a short value without figures."""
     joined_text: str
     """Texts of the row's cells, joined by ` | `; those of a row above that cover a row
-    of values are in it."""
+    of values are in it, and bars in its values are escaped as in Markdown."""
     text: str
     """`header: value; header: value`, empty where no header is known."""
     node: Node
@@ -89,6 +104,8 @@ class _Source:
 
 _Line = list[_Cell | None]
 """The cells of a row by column, with those that cover it from above."""
+_Column = Sequence[_Cell | None]
+"""The cells of a column by row."""
 
 
 def read_grid(table: Node) -> Grid | None:
@@ -98,7 +115,11 @@ def read_grid(table: Node) -> Grid | None:
     if not sources or _is_layout(table, sources):
         return None
     placed = _place([source.cells for source in sources])
-    heads = _header_rows(sources, placed)
+    joined = _joined(sources, placed)
+    heads = _header_rows(sources, joined)
+    if joined is not placed and not heads:
+        heads = _rows_above_labels(joined)
+    placed = joined
     headers = _headers(placed, heads)
     return Grid(headers, tuple(_rows(sources, placed, heads, headers)))
 
@@ -233,7 +254,128 @@ def _place(rows: list[list[_Cell]]) -> list[_Line]:
     return placed
 
 
+# Values in several cells
+
+
+def _joined(sources: Sequence[_Source], placed: list[_Line]) -> list[_Line]:
+    """Return the rows of a table that keeps currency signs, brackets or percent signs
+    apart from their numbers, with each value in one cell and without the empty columns
+    between; `placed` itself for every other table.
+
+    The cells of `sources` change with their rows."""
+    cells = [cell for source in sources for cell in source.cells]
+    if not any(map(_is_sign, cells)) or any(cell.is_box for cell in cells):
+        return placed
+    columns = _without_spacers(list(zip_longest(*placed)))
+    values = _values(columns)
+    if len(values) == len(columns):
+        return placed
+    made: dict[tuple[int, ...], _Cell] = {}
+    lines: list[_Line] = []
+    for number, source in enumerate(sources):
+        own = set(map(id, source.cells))
+        line: _Line = []
+        for value in values:
+            parts = [cell for column in value if (cell := column[number]) is not None]
+            line.append(_one_cell(parts, made))
+            own |= {id(line[-1])} if any(id(cell) in own for cell in parts) else set()
+        widths = Counter(map(id, line))
+        for cell in filter(None, line):
+            cell.width = widths[id(cell)]
+        source.cells = [cell for cell in _once(line) if id(cell) in own]
+        lines.append(line)
+    return lines
+
+
+def _is_sign(cell: _Cell) -> bool:
+    return bool(_BEFORE.fullmatch(cell.text) or _AFTER.fullmatch(cell.text))
+
+
+def _without_spacers(columns: Sequence[_Column]) -> list[_Column]:
+    """Return the columns in which a cell has text that is in neither of the columns
+    beside it."""
+    kept: list[_Column] = []
+    for column, following in zip_longest(columns, columns[1:], fillvalue=()):
+        beside = (kept[-1] if kept else (), following)
+        if any(
+            cell and cell.text and cell is not left and cell is not right
+            for cell, left, right in zip_longest(column, *beside)
+        ):
+            kept.append(column)
+    return kept
+
+
+def _values(columns: Sequence[_Column]) -> list[list[_Column]]:
+    """Return the columns that hold one value each, together: a number's, after that of
+    the sign before it and before those of the signs after it. The first, of labels, is
+    alone."""
+    values: list[list[_Column]] = []
+    before: list[_Column] = []
+    for index, column in enumerate(columns):
+        following = columns[index + 1 : index + 2]
+        if before or index == 0:
+            values.append([*before, column])
+            before = []
+        elif index > 1 and _holds_signs(_AFTER, column, values[-1]):
+            values[-1].append(column)
+        elif following and _holds_signs(_BEFORE, column, following):
+            before = [column]
+        else:
+            values.append([column])
+    return values
+
+
+def _holds_signs(
+    form: re.Pattern[str], column: _Column, beside: Sequence[_Column]
+) -> bool:
+    """Whether a column has signs of a form, each beside a number or nothing and one at
+    least beside a number, and else no text but what goes on in the columns beside it."""
+    are_beside_number = False
+    for cell, *others in zip(column, *beside, strict=True):
+        if cell is None or not cell.text or any(cell is other for other in others):
+            continue
+        texts = [other.text for other in others if other and other.text]
+        is_number = any(map(_NUMBER.match, texts))
+        if not form.fullmatch(cell.text) or (texts and not is_number):
+            return False
+        are_beside_number |= is_number
+    return are_beside_number
+
+
+def _one_cell(
+    cells: Sequence[_Cell], made: dict[tuple[int, ...], _Cell]
+) -> _Cell | None:
+    """Return the cell of a value whose parts are in some cells, the same one for the
+    same cells (`made`)."""
+    parts = list({id(cell): cell for cell in cells if cell.text}.values())
+    if len(parts) < 2:
+        return next(iter((*parts, *cells)), None)
+    key = tuple(map(id, parts))
+    if key not in made:
+        made[key] = _Cell(
+            "".join(part.text for part in parts),
+            all(part.is_head for part in parts),
+            1,
+            max(part.height for part in parts),
+            is_box=False,
+            is_headlike=all(part.is_headlike for part in parts),
+        )
+    return made[key]
+
+
 # Headers
+
+
+def _rows_above_labels(placed: Sequence[_Line]) -> range:
+    """Return the rows at the top that have no label in the first column; none where all
+    are such, or hold no words."""
+    above = list(
+        takewhile(
+            lambda line: line[0] is None or _REMARK.fullmatch(line[0].text), placed
+        )
+    )
+    has_words = any(cell and cell.text for line in above for cell in line)
+    return range(len(above) if has_words and len(above) < len(placed) else 0)
 
 
 def _header_rows(sources: Sequence[_Source], placed: Sequence[_Line]) -> range:
@@ -370,7 +512,7 @@ def _rows(
         yield TableRow(
             source.path,
             (cells[0].text,) if is_across else _by_column(line, is_header=is_header),
-            " | ".join(cell.text for cell in (_once(line) if is_value else cells)),
+            " | ".join(_shown(_once(line)) if is_value else [c.text for c in cells]),
             _readable(line, headers) if is_value else "",
             source.node,
             is_header,
@@ -381,6 +523,13 @@ def _rows(
             ),
         )
         previous = line
+
+
+def _shown(cells: Sequence[_Cell]) -> list[str]:
+    """Return the texts of a row of values, bars in those of several escaped as in
+    Markdown."""
+    is_row = len(cells) > 1
+    return [cell.text.replace("|", "\\|") if is_row else cell.text for cell in cells]
 
 
 def _once(line: _Line) -> list[_Cell]:

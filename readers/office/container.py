@@ -7,12 +7,9 @@ it the refusal says what a file is, and what to do."""
 from contextlib import suppress
 from typing import Final, NamedTuple
 
-from errors import ModelError
-from extra import lacking
-from readers.converted import Converted, Unreadable
+from errors import BrokenExtra, MissingExtra
+from readers.converted import Converted, Unreadable, without_extra
 from seams import later
-
-EXTRA: Final = "office-legacy"
 
 
 class _OldForm(NamedTuple):
@@ -70,24 +67,20 @@ def _top_names(body: bytes) -> set[str]:
     """Return the names at the top of a container; of a damaged one, and without the
     extra, those of `_OLD_FORMS` that are anywhere in it."""
     top: set[str] = set()
-    if not lacking(EXTRA):
-        with suppress(ModelError):  # a package that cannot be imported
-            top = later("readers.office.legacy", "top_names")(body)
+    with suppress(MissingExtra, BrokenExtra):
+        top = later("readers.office.legacy", "top_names")(body)
     names = {"encryptedpackage", *_OLD_FORMS}
     return top or {name for name in names if name.encode("utf-16-le") in body.lower()}
 
 
 def _read(form: _OldForm, body: bytes) -> Converted:
     hint = f"Save it as {form.newer} or text."
-    if lacking(EXTRA):
-        raise Unreadable(
-            f"it is {form.label}: an operator can add the extra {EXTRA} (winnow doctor)",
-            hint=hint,
-        )
     try:
         as_html: Converted = later(form.module, form.function)(body)
     except Unreadable as error:
         raise Unreadable(str(error), hint=error.hint or hint) from error
-    except ModelError as error:  # a package that cannot be imported
-        raise Unreadable(f"it is {form.label}: {error}", hint=hint) from error
+    except (MissingExtra, BrokenExtra) as error:
+        raise Unreadable(
+            f"it is {form.label}: {without_extra(error)}", hint=hint
+        ) from error
     return as_html
