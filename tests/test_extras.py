@@ -120,7 +120,7 @@ def test_an_extra_that_is_not_installed_is_named_with_what_installs_it(
 ) -> None:
     said = run(filled, without(filled / "path", extra), extra, site.put("/boats", SHELL))
     command = f"make -C {ROOT} extras EXTRAS={extra}"
-    # Who asks for a file may not be the operator, and is told of no folder of the server.
+    # A caller may not be the operator: no folder of the server is named.
     wanted, other = command, f"the extra {extra} (winnow doctor)"
     if extra in FORMATS:
         wanted, other = other, command

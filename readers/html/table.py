@@ -38,7 +38,7 @@ _BEFORE: Final = re.compile(
 """What filings have before a number, in a cell of its own."""
 _AFTER: Final = re.compile(r"\)|\)?\s?[%‰]\s?\)?")
 """What they have so after one."""
-_NUMBER: Final = re.compile(r"[(+~<>≈-]*\s?\.?\d|\(?[−–—-]")
+_VALUE_BEGIN: Final = re.compile(r"[(+~<>≈-]*\s?\.?\d|\(?[−–—-]")
 """How a number begins, or a dash in place of one; its closing bracket may be in the next
 cell."""
 _REMARK: Final = re.compile(r"\(.*\)|")
@@ -335,7 +335,7 @@ def _holds_signs(
         if cell is None or not cell.text or any(cell is other for other in others):
             continue
         texts = [other.text for other in others if other and other.text]
-        is_number = any(map(_NUMBER.match, texts))
+        is_number = any(map(_VALUE_BEGIN.match, texts))
         if not form.fullmatch(cell.text) or (texts and not is_number):
             return False
         are_beside_number |= is_number
