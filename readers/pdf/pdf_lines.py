@@ -28,6 +28,9 @@ two lines has 2.4."""
 HEADING: Final = 1.12
 """A line so many times larger than most text is a heading; LaTeX's smallest step is
 1.2, Word's 1.08."""
+TEXT: Final = 0.25
+"""Share of all letters in lines below one of their size, from which a size is of text:
+listings in smaller type may hold more letters."""
 LEADING: Final = 1.35
 """A paragraph ends where the step to the next line is so many times the usual one."""
 TABLE_ROWS: Final = 3
@@ -46,7 +49,7 @@ _YEAR_HEAD: Final = re.compile(r"(?:19|20)\d\d")
 _BULLETS: Final = frozenset("•–▪◦‣●■")
 _COMPOUND: Final = re.compile(r"\w+(?:-\w+)+")
 _NO_WORD: Final = re.compile(r"[^\w-]+")
-_LEADERS: Final = re.compile(r"(?:\. ?){5}")
+_LEADERS: Final = re.compile(r"(?:\. ?){5}|(?:\. ?){2}\d+$")
 """The dots of a table of contents."""
 
 
@@ -88,14 +91,17 @@ def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]
     """Return the sizes of type that are headings, with their levels (from 2), and the
     usual leading, in heights of the type (1.2 where no lines follow each other)."""
     sizes: Counter[float] = Counter()
+    flowing: Counter[float] = Counter()
     gaps: Counter[float] = Counter()
     for page in pages:
         for line in page:
             sizes[line.size] += len(line.text)
         for line, after in pairwise(page):
+            flowing[after.size] += len(after.text) if line.size == after.size else 0
             if line.y > after.y:
                 gaps[round(_step(line, after), 1)] += 1
-    body = sizes.most_common(1)[0][0] if sizes else 0.0
+    texts = (size for size in flowing if flowing[size] > TEXT * sizes.total())
+    body = max([*texts, *(size for size, _ in sizes.most_common(1))], default=0.0)
     larger = sorted(
         (size for size in sizes if body and size >= body * HEADING), reverse=True
     )
@@ -311,9 +317,15 @@ def _block_to_html(
         return f"<pre>{escape(chr(10).join(_indented(lines)))}</pre>"
     level = levels.get(lines[0].size)
     is_heading = level is not None and len(text) <= TITLE_CHARACTERS
-    if is_heading and any(map(str.isalpha, text)) and not _LEADERS.search(text):
+    if is_heading and any(map(str.isalpha, text)) and not any(map(_is_entry, lines)):
         return f"<h{level}>{escape(text)}</h{level}>"
     return f"<p>{escape(text)}</p>"
+
+
+def _is_entry(line: PrintLine) -> bool:
+    """Whether a line is one of a table of contents: dots, or a gap, and a number."""
+    is_numbered = len(line.cells) > 1 and line.cells[-1].text.isdecimal()
+    return is_numbered or _LEADERS.search(line.text) is not None
 
 
 def _indented(lines: Sequence[PrintLine]) -> Iterator[str]:
