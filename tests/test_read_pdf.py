@@ -2,8 +2,10 @@
 heads, hidden print."""
 
 import base64
+import re
 import zlib
 from collections.abc import Sequence
+from typing import Final
 
 import pytest
 
@@ -302,6 +304,108 @@ def test_lines_of_the_text_at_the_edge_of_a_page_stay(
         n for n, line in enumerate(lines) if f">{line}" in sections[n].partition("Line 0")[0] + ">"
     ]
     assert kept == [*stay]
+
+
+def kinds(html: str, text: str) -> set[str]:
+    """Return the tags that directly hold a text that contains `text`."""
+    return {tag for tag, held in re.findall(r"<(\w+)>([^<]*)", html) if text in held}
+
+
+def test_lines_of_a_table_of_contents_are_no_headings() -> None:
+    body = [(72, 400 - 14 * n, 10, f"Line {n} of the story goes on and on") for n in range(20)]
+    entries = [
+        (72, 700, 16, "Contents"),
+        (72, 660, 16, "1 Fees"),
+        (420, 660, 16, "6"),
+        (72, 620, 16, "2 Berths . . 18"),
+        (72, 580, 16, "3 Rates ........ 29"),
+    ]
+    html = shown(*entries, *body)
+    assert kinds(html, "Contents") == {"h2"}
+    assert kinds(html, "1 Fees 6") == kinds(html, "Berths") == kinds(html, "Rates") == {"p"}
+
+
+@pytest.mark.parametrize(
+    ("text", "tag"),
+    [(["The lock opens at dawn", "and it closes at dusk"] * 9, "p"), (["Fees"], "h2")],
+    ids=["text", "a title"],
+)
+def test_text_above_long_listings_in_smaller_type_is_no_heading(text: list[str], tag: str) -> None:
+    listing = [(f"open the gate number {n} of the lock and wait", 7) for n in range(20)]
+    html = read(make_pdf([[(line, 10) for line in text] + listing])).html
+    assert kinds(html, text[0]) == {tag}
+
+
+@pytest.mark.parametrize(
+    ("turned", "tag"),
+    [("0 1 -1 0 40 100", "p"), ("1 0 0 1 72 720", "h2")],
+    ids=["aside", "upright"],
+)
+def test_large_print_turned_against_the_text_is_no_heading(turned: str, tag: str) -> None:
+    body = [(72, 600 - 14 * n, 10, f"Line {n} of the story goes on and on") for n in range(20)]
+    html = shown(*body, drawn=f"BT /F1 20 Tf {turned} Tm (Tons of fish a year) Tj ET")
+    assert kinds(html, "Tons of fish") == {tag}
+
+
+@pytest.mark.parametrize(
+    ("elsewhere", "parted", "whole"),
+    [
+        ("A well-known pier", ("It is well-", "known."), "It is well-known."),
+        ("A Well-Known pier", ("It is (well-", "known)."), "It is (well-known)."),
+        ("An out-of-date map", ("It is out-of-", "date now."), "It is out-of-date now."),
+        ("The harbour is old", ("It is a har-", "bour."), "It is a harbour."),
+        ("A pier", ("They co-", "operate."), "They cooperate."),
+        ("An e-mail is an email", ("Send an e-", "mail."), "Send an email."),
+    ],
+)
+def test_the_hyphen_of_a_word_that_has_one_elsewhere_stays_at_the_end_of_a_line(
+    elsewhere: str, parted: tuple[str, str], whole: str
+) -> None:
+    html = read(make_pdf([[(elsewhere, 11), ("", 11), *((line, 11) for line in parted)]])).html
+    assert f"{whole}</p>" in html
+
+
+LEASE: Final = [
+    "The lessee shall pay the rent of 900 crowns",
+    "before the tenth day of each month. If the",
+    "rent is late by more than 30 days the lessor",
+    "may end the lease by a letter of 14 days.",
+    "The lessee may keep no fuel on the pier,",
+    "nor let the berth to others without consent,",
+    "and keeps the lamps lit in the winter.",
+]
+SHIPS: Final = [
+    f"{name} of the old harbour of Arnvik town" for name in "Rut Ida Per Ane Ole Liv".split()
+]
+
+
+@pytest.mark.parametrize(
+    ("said", "numbers", "left", "stays"),
+    [
+        (LEASE, range(1, 8), 50, False),
+        (LEASE, range(98, 105), 50, False),
+        (LEASE, range(1, 8), 520, False),
+        (LEASE, (1, 2, 3, 5, 6, 7, 8), 50, True),
+        (SHIPS, range(1, 7), 50, True),
+        (["Marigold", "ferry", "tug", "barge", "ketch", "yawl"], range(1, 7), 50, True),
+        (LEASE[:3], range(1, 4), 50, True),
+    ],
+    ids=["a page", "going on", "right", "a gap", "a list", "words", "few"],
+)
+@pytest.mark.parametrize("first", [True, False], ids=["drawn first", "line by line"])
+def test_numbers_of_lines_are_no_part_of_a_text_and_numbers_of_a_list_are(
+    said: list[str], numbers: Sequence[int], left: int, stays: bool, first: bool
+) -> None:
+    heads = [
+        (left - 5.56 * len(str(n)), 700 - 24 * place, 10, str(n)) for place, n in enumerate(numbers)
+    ]
+    lines_ = [(72, 700 - 24 * place, 10, line) for place, line in enumerate(said)]
+    by_line = [piece for pair in zip(heads, lines_, strict=True) for piece in pair]
+    words = re.findall(
+        r"\w+", re.sub("<[^>]*>", " ", shown(*(heads + lines_ if first else by_line)))
+    )
+    assert words.count(str(numbers[1])) == stays
+    assert set(re.findall(r"\w+", " ".join(said))) <= set(words)
 
 
 def test_white_print_on_a_gradient_and_on_a_thick_stroke_is_seen() -> None:

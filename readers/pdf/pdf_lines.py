@@ -85,6 +85,9 @@ class PrintLine:
     rows: list[list[str]] = field(default_factory=list)
     """Of a ruled table, which takes the place of a line; its text and cells are empty
     then."""
+    aside: bool = False
+    """Whether it is turned against most print of its page, as a stamp or the name of an
+    axis is."""
 
 
 def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]:
@@ -315,7 +318,7 @@ def _block_to_html(
         return f"<ul><li>{escape(text[1:].strip())}</li></ul>"
     if lines[0].fixed:
         return f"<pre>{escape(chr(10).join(_indented(lines)))}</pre>"
-    level = levels.get(lines[0].size)
+    level = None if lines[0].aside else levels.get(lines[0].size)
     is_heading = level is not None and len(text) <= TITLE_CHARACTERS
     if is_heading and any(map(str.isalpha, text)) and not any(map(_is_entry, lines)):
         return f"<h{level}>{escape(text)}</h{level}>"

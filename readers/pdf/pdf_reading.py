@@ -127,9 +127,9 @@ class PageLines:
 
 
 def _line(
-    text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], rows: Any
+    text: str, size: float, y: float, fixed: bool, cells: Sequence[Any], *rest: Any
 ) -> PrintLine:
-    return PrintLine(text, size, y, fixed, [Cell(*cell) for cell in cells], rows)
+    return PrintLine(text, size, y, fixed, [Cell(*cell) for cell in cells], *rest)
 
 
 class PdfReading:
