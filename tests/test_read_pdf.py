@@ -5,7 +5,6 @@ import base64
 import re
 import zlib
 from collections.abc import Sequence
-from typing import Final
 
 import pytest
 
@@ -363,49 +362,6 @@ def test_the_hyphen_of_a_word_that_has_one_elsewhere_stays_at_the_end_of_a_line(
 ) -> None:
     html = read(make_pdf([[(elsewhere, 11), ("", 11), *((line, 11) for line in parted)]])).html
     assert f"{whole}</p>" in html
-
-
-LEASE: Final = [
-    "The lessee shall pay the rent of 900 crowns",
-    "before the tenth day of each month. If the",
-    "rent is late by more than 30 days the lessor",
-    "may end the lease by a letter of 14 days.",
-    "The lessee may keep no fuel on the pier,",
-    "nor let the berth to others without consent,",
-    "and keeps the lamps lit in the winter.",
-]
-SHIPS: Final = [
-    f"{name} of the old harbour of Arnvik town" for name in "Rut Ida Per Ane Ole Liv".split()
-]
-
-
-@pytest.mark.parametrize(
-    ("said", "numbers", "left", "stays"),
-    [
-        (LEASE, range(1, 8), 50, False),
-        (LEASE, range(98, 105), 50, False),
-        (LEASE, range(1, 8), 520, False),
-        (LEASE, (1, 2, 3, 5, 6, 7, 8), 50, True),
-        (SHIPS, range(1, 7), 50, True),
-        (["Marigold", "ferry", "tug", "barge", "ketch", "yawl"], range(1, 7), 50, True),
-        (LEASE[:3], range(1, 4), 50, True),
-    ],
-    ids=["a page", "going on", "right", "a gap", "a list", "words", "few"],
-)
-@pytest.mark.parametrize("first", [True, False], ids=["drawn first", "line by line"])
-def test_numbers_of_lines_are_no_part_of_a_text_and_numbers_of_a_list_are(
-    said: list[str], numbers: Sequence[int], left: int, stays: bool, first: bool
-) -> None:
-    heads = [
-        (left - 5.56 * len(str(n)), 700 - 24 * place, 10, str(n)) for place, n in enumerate(numbers)
-    ]
-    lines_ = [(72, 700 - 24 * place, 10, line) for place, line in enumerate(said)]
-    by_line = [piece for pair in zip(heads, lines_, strict=True) for piece in pair]
-    words = re.findall(
-        r"\w+", re.sub("<[^>]*>", " ", shown(*(heads + lines_ if first else by_line)))
-    )
-    assert words.count(str(numbers[1])) == stays
-    assert set(re.findall(r"\w+", " ".join(said))) <= set(words)
 
 
 def test_white_print_on_a_gradient_and_on_a_thick_stroke_is_seen() -> None:

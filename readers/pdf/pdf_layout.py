@@ -47,12 +47,6 @@ columns."""
 FULL: Final = 0.8
 """Part of the widest line that a line of prose fills; cells differ more."""
 COLUMN_DEPTH: Final = 4
-MOST_DIGITS: Final = 5
-LEAST_NUMBERED: Final = 5
-"""Numbers in a margin from which they may count the lines of a page."""
-FLOWING: Final = 0.25
-"""Share of lines of text that begin in lower case, from which they are no entries of a
-list."""
 _ORDINALS: Final = frozenset({"st", "nd", "rd", "th", "er", "re", "e", "o", "a"})
 _STOPS: Final = ".,;:)”\"'»"
 
@@ -99,8 +93,7 @@ class _Segment:
 def lines_of(page: Print) -> list[PrintLine]:
     """Return the lines of a page in reading order, turned print after all other; what
     is turned against most print is aside."""
-    pieces = _without_numbers(page.pieces)
-    segments = _without_doubles(_segments(pieces, page.upright))
+    segments = _without_doubles(_segments(page.pieces, page.upright))
     for written, box in page.values:
         _fill_in(segments, " ".join(written.split()), box)
     for grid in _grids(page.upright, page.level):
@@ -119,50 +112,6 @@ def lines_of(page: Print) -> list[PrintLine]:
 
 
 # --- segments
-
-
-def _without_numbers(pieces: Sequence[Piece]) -> Sequence[Piece]:
-    """Return print without numbers of lines: those in its left or right margin that
-    count most lines of running text, as in bills and manuscripts."""
-    columns: dict[int, list[Piece]] = {}
-    for piece in pieces:
-        if (
-            piece.turn == 0
-            and piece.text.isdecimal()
-            and len(piece.text) <= MOST_DIGITS
-        ):
-            columns.setdefault(round(piece.right), []).append(piece)
-    for right in sorted(columns, key=lambda right: -len(columns[right]))[:2]:
-        column = columns[right] + columns.get(right + 1, [])
-        if len(column) >= LEAST_NUMBERED and _counts(column, pieces):
-            counted = {id(piece) for piece in column}
-            pieces = [piece for piece in pieces if id(piece) not in counted]
-    return pieces
-
-
-def _counts(column: Sequence[Piece], pieces: Sequence[Piece]) -> bool:
-    """Return whether figures at one right edge count most lines of running text beside
-    them, and no print is on their other side."""
-    down = sorted(column, key=lambda piece: -piece.y)
-    if any(int(after.text) != int(piece.text) + 1 for piece, after in pairwise(down)):
-        return False
-    left, right = min(piece.left for piece in down), max(piece.right for piece in down)
-    counted = {id(piece) for piece in down}
-    beside = [
-        piece
-        for piece in pieces
-        if id(piece) not in counted and down[-1].y - 1 <= piece.y <= down[0].y + 1
-    ]
-    is_margin = all(piece.left >= right for piece in beside) or all(
-        piece.right <= left for piece in beside
-    )
-    lines = _segments(beside, ()) if is_margin else []
-    flowing = sum(line.text[:1].islower() for line in lines)
-    return (
-        len({round(line.y) for line in lines}) < 2 * len(down)
-        and flowing >= FLOWING * len(lines)
-        and _is_text(lines)
-    )
 
 
 def _segments(pieces: Iterable[Piece], upright: Sequence[Ruling]) -> list[_Segment]:
