@@ -28,7 +28,7 @@ two lines has 2.4."""
 HEADING: Final = 1.12
 """A line so many times larger than most text is a heading; LaTeX's smallest step is
 1.2, Word's 1.08."""
-TEXT: Final = 0.25
+TEXT_SHARE: Final = 0.25
 """Share of all letters in lines below one of their size, from which a size is of text:
 listings in smaller type may hold more letters."""
 LEADING: Final = 1.35
@@ -103,7 +103,7 @@ def sizes_of(pages: Sequence[list[PrintLine]]) -> tuple[dict[float, int], float]
             flowing[after.size] += len(after.text) if line.size == after.size else 0
             if line.y > after.y:
                 gaps[round(_step(line, after), 1)] += 1
-    texts = (size for size in flowing if flowing[size] > TEXT * sizes.total())
+    texts = (size for size in flowing if flowing[size] > TEXT_SHARE * sizes.total())
     body = max([*texts, *(size for size, _ in sizes.most_common(1))], default=0.0)
     larger = sorted(
         (size for size in sizes if body and size >= body * HEADING), reverse=True
