@@ -262,8 +262,6 @@ async def answering(name: str) -> AsyncIterator[Generator]:
 # Needles
 
 KINDS: Final = ("single", "reasoning", "multi-question", "multi-answer")
-LENGTHS: Final = (2_000, 8_000, 32_000)
-"""Tokens of the hay."""
 TEXTS: Final = 30
 """Needles of a kind."""
 NEEDLE_TOKENS: Final = 512
