@@ -36,6 +36,7 @@ QUERY: Final = "papers/raptor/query.py"
 CLUSTER: Final = "papers/raptor/cluster.py"
 GROWTH: Final = "papers/raptor/build.py"
 PRUNE: Final = "papers/htmlrag/prune.py"
+IDMS: Final = "papers/idms/idms.py"
 
 MUTANTS: Final = (
     Mutant(
@@ -393,10 +394,20 @@ MUTANTS: Final = (
     Mutant("raptor.74", MEASURES, "np.exp(np.mean(logs))", "np.exp(logs[-1])"),
     Mutant(
         "idms.75",
-        "papers/idms/idms.py",
+        IDMS,
         "margins.append(float(answer[0]))",
         "margins.append(float(answer[0]))\n            if gap == len(texts) - 3:\n                break",
     ),
+    Mutant("idms.75", IDMS, "one_line(text)[: self._longest]", "one_line(text)"),
+    Mutant(
+        "idms.75", IDMS, "while sum(sizes[shown : gap + 1]) > self._window and", "while False and"
+    ),
+    Mutant("idms.76", IDMS, "float(np.mean(margins[1:] or margins))", "0.0"),
+    Mutant(
+        "idms.78", "papers/idms/density.py", "max(10, count_tokens(text))", "count_tokens(text)"
+    ),
+    Mutant("htmlrag.39", PRUNE, " or not embedder.reads(question.text)", ""),
+    Mutant("htmlrag.45", HTML, "self._first = 0 if trained else 1", "self._first = 1"),
     Mutant("idms.78", "papers/idms/density.py", "-1.0 if reading.printed else 0.0", "0.0"),
     Mutant("idms.80", LLAMA, "model.n_tokens = shared\n", "model.n_tokens = shared = 0\n", "llama"),
     Mutant("zero_index.1", ASKING, 'if way == "pages" and chosen.rows:', "if False:"),
@@ -496,7 +507,7 @@ MUTANTS: Final = (
     Mutant("raptor.74", MEASURES, "# The judge\n", "def meteor() -> None: ...\n\n\n# The judge\n"),
     Mutant(
         "idms.76",
-        "papers/idms/idms.py",
+        IDMS,
         "if margins[-1] <= threshold else []",
         "if margins[-1] <= threshold or gap + 1 - edges[-1] == 64 else []",
     ),
