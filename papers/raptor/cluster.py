@@ -3,10 +3,9 @@ summariser's window (RAPTOR §3).
 
 Three methods with one result, clusters of node numbers that contain every node at least
 once:
-- `kmeans`: spherical k-means in two steps, some nodes in two clusters: the default, at
-  a three-hundredth of the time of the others (`python -m bench.papers_raptor`).
-- `umap`: as printed, a soft Gaussian mixture on UMAP's points, its size chosen by BIC
-  (30 to 40 ms a leaf).
+- `kmeans`: spherical k-means in two steps, some nodes in two clusters: the default, in
+  less time than the others (`python -m bench.papers_raptor`).
+- `umap`: as printed, a soft Gaussian mixture on UMAP's points, its size chosen by BIC.
 - `gmm`: the same on principal components. Both need the extra `papers`.
 
 Deterministic: one seed, ties to the lower number. Not for: summaries, or which nodes
