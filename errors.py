@@ -244,10 +244,15 @@ def installer(prefix: Path = Path(sys.prefix)) -> str:
     return f"{sys.executable} -m pip install"
 
 
+def is_checkout(here: Path = HERE) -> bool:
+    """Whether Winnow runs from a checkout of its repository, not from a wheel."""
+    return here.name != "_app"
+
+
 def how_to_add(extra: str, here: Path = HERE, prefix: Path = Path(sys.prefix)) -> str:
     """Return the command that adds an extra to this copy of Winnow: a checkout, or an
     installation by uvx, pipx or pip."""
-    if here.name != "_app":
+    if is_checkout(here):
         return f"make -C {here} extras EXTRAS={extra}"
     if "archive-v0" in prefix.parts:
         return f"uvx --from 'winnow-mcp[{extra}] @ git+https://github.com/winnow-mcp/winnow' winnow"

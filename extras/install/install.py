@@ -21,7 +21,7 @@ import anyio
 from cache.store import parts_of_cache
 from cli.daemon import stop_daemons
 from cli.output import FAILED, OK, USAGE, Check, print_json
-from errors import UsageError
+from errors import UsageError, is_checkout
 from extras.install.clients import CLIENTS, OTHER, file_of
 from server.folder_list import as_list, folders_in, read_folder_list, write_own
 from server.settings import (
@@ -133,7 +133,9 @@ def uninstall(args: argparse.Namespace, overrides: Mapping[str, str]) -> int:
             except OSError as error:
                 left.append(f"{path} cannot be deleted: {error.strerror or error}.")
     print(
-        "Then remove the program as you installed it: pipx uninstall winnow-mcp, "
+        f"Then delete the folder {ROOT}, which holds the program and what it installed."
+        if is_checkout()
+        else "Then remove the program as you installed it: pipx uninstall winnow-mcp, "
         "uv tool uninstall winnow-mcp or pip uninstall winnow-mcp."
     )
     print("".join(f"winnow: {line}\n" for line in left), end="", file=sys.stderr)
@@ -286,9 +288,7 @@ def _entry(overrides: Mapping[str, str], environment_before: Mapping[str, str]) 
     settings = {f"WINNOW_{name.upper()}": overrides[name] for name in sorted(overrides)}
     environment = {**environment_before, **settings}
     command, arguments = (
-        _installed()
-        if ROOT.name == "_app"
-        else (sys.executable, [str(ROOT / "server")])
+        _installed() if not is_checkout() else (sys.executable, [str(ROOT / "server")])
     )
     return {
         "type": "stdio",
