@@ -13,7 +13,7 @@ from typing import NoReturn
 
 from cli.output import FAILED, OK, USAGE
 from cli.subcommand import subcommands
-from cli.tool_calls import tool_commands
+from cli.tool_calls import as_typed, tool_commands
 from errors import UsageError, WinnowError
 from server.settings import (
     Settings,
@@ -39,7 +39,7 @@ def main(argv: list[str] | None = None) -> NoReturn:
         if argv and not argv[0].startswith("-") and argv[0] not in commands:
             hint = did_you_mean(argv[0], commands).strip() or "See winnow --help."
             raise UsageError(f"unknown command {argv[0]!r}.", hint=hint)
-        args = parser.parse_args(argv)
+        args = parser.parse_args(as_typed(argv))
         code = args.run(args, _given(args))
     except WinnowError as error:
         print(f"winnow: {error}", file=sys.stderr)

@@ -91,6 +91,31 @@ def absolute(source: str) -> str:
     return str(path.resolve()) if "://" not in source and path.exists() else source
 
 
+def as_typed(argv: list[str]) -> list[str]:
+    """Return a command line in which `max_tokens=800`, as answers name further calls, is
+    `--max-tokens=800`."""
+    if not argv or argv[0] not in TOOL_OF_COMMAND:
+        return argv
+    tool = _LISTED[TOOL_OF_COMMAND[argv[0]]]
+    fields, facts = tool["inputSchema"], tool[OURS]
+    positional = (*facts["by_place"], *fields.get("required", []))
+    options = {
+        name: field["type"] == "boolean"
+        for name, field in fields["properties"].items()
+        if name not in positional
+    }
+    typed = []
+    for argument in argv:
+        name, equals, value = argument.partition("=")
+        if not equals or name not in options:
+            typed.append(argument)
+        elif not options[name]:
+            typed.append(f"--{name.replace('_', '-')}={value}")
+        elif value == "true":
+            typed.append(f"--{name}")
+    return typed
+
+
 def _add_arguments(tool: str, parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a tool's schema; required ones are positional."""
     schema, facts = _LISTED[tool]["inputSchema"], _LISTED[tool][OURS]

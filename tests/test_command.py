@@ -95,6 +95,17 @@ def test_an_unknown_name_is_answered_with_the_nearest(
     assert len(run.stderr.splitlines()) == 1
 
 
+@pytest.mark.parametrize(
+    "typed", ["--max-tokens 100", "max_tokens=100", "max_tokens=100 fresh=true"]
+)
+def test_arguments_can_be_typed_as_answers_name_them(cache_folder: Path, typed: str) -> None:
+    ferry = str(LIBRARY / "ferry-timetable.html")
+    question = "Which ferries run on Sundays, if answer=true?"
+    run = winnow(cache_folder, "extract", question, ferry, *typed.split(), "--json")
+    assert run.returncode in (0, 3), run.stderr
+    assert 50 < json.loads(run.stdout)["tokens"] <= 100
+
+
 def test_a_missing_folder_among_several_is_a_warning_on_stderr(
     cache_folder: Path, tmp_path: Path
 ) -> None:

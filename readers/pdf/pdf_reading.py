@@ -312,8 +312,8 @@ class PdfReading:
             )
         if self._span != ALL_PAGES:
             notes.append(
-                f"Pages {self.first} to {self.first + len(lines) - 1} of "
-                f"{self.count}, as requested"
+                f"Pages read: {self.first} to {self.first + len(lines) - 1} of "
+                f"{self.count}"
             )
         drop_running(lines, [page.height for page in self.pages])
         trust: Trust = (
