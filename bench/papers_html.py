@@ -541,7 +541,7 @@ async def _(bench: Bench) -> Outcome:
     assert "<td></td>" in to_html(clean(f"<table>{cells}</table>"))
     assert "<td></td>" not in await pruned(bench, f"<table>{cells}</table>")
     return as_printed(
-        "a block that is left alone stands right below html, in what is returned, in the second step's prompt and in "
+        "a block that is left alone is right below html, in what is returned, in the second step's prompt and in "
         "its path"
     )
 
@@ -792,7 +792,7 @@ async def _(_: Bench) -> Outcome:
         " An example for the output is: <html1><body><div2><p>Some key information..."
     )
     return differs(
-        "its sentences are the figure's, word for word; the page stands between three backticks, in the figure between "
+        "its sentences are the figure's, word for word; the page is between three backticks, in the figure between "
         "quotation marks"
     )
 
@@ -1221,7 +1221,7 @@ async def _(_: Bench) -> Outcome:
     as_written = to_page(Raw(LATEX, url, url, name="x.tex")).html
     assert f"<pre>{LATEX.decode().strip()}</pre>" in as_written
     return differs(
-        "a paragraph of x.pdf and of x.docx is a p; LaTeX stands in a pre with its commands"
+        "a paragraph of x.pdf and of x.docx is a p; LaTeX is in a pre with its commands"
     )
 
 
