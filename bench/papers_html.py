@@ -362,8 +362,8 @@ async def _(bench: Bench) -> Outcome:
     ]
     assert sizes == [{252, 130}, {126, 65}], sizes
     return as_printed(
-        "a section of 252 words is a block of the first step, one of 260 is not; a half of 126 is one of the second, "
-        "one of 130 is not"
+        "with pruning=paper a section of 252 words is a block of the first step, one of 260 is not; a half of 126 is "
+        "one of the second, one of 130 is not"
     )
 
 
@@ -489,7 +489,7 @@ async def _(bench: Bench) -> Outcome:
     )
     assert ours.pages[0].text == html and 0 < kept < len(texts)
     return as_printed(
-        f"the HTML of a literal loop within {most} tokens, with {kept} of {len(texts)} blocks"
+        f"with pruning=paper the HTML of a literal loop within {most} tokens, with {kept} of {len(texts)} blocks"
     )
 
 
@@ -541,8 +541,8 @@ async def _(bench: Bench) -> Outcome:
     assert "<td></td>" in to_html(clean(f"<table>{cells}</table>"))
     assert "<td></td>" not in await pruned(bench, f"<table>{cells}</table>")
     return as_printed(
-        "a block that is left alone is right below html, in what is returned, in the second step's prompt and in "
-        "its path"
+        "with pruning=paper a block that is left alone is right below html, in what is returned, in the second "
+        "step's prompt and in its path"
     )
 
 
@@ -812,7 +812,7 @@ async def _(_: Bench) -> Outcome:
         2,
     ]
     return as_printed(
-        "from 1, in the prompt and in the paths; for a model whose name has html-pruner from 0"
+        "with pruning=paper from 1, in the prompt and in the paths; for a model whose name has html-pruner from 0"
     )
 
 

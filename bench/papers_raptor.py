@@ -637,8 +637,8 @@ async def _(bench: Bench) -> Outcome:
     assert {one.node.id for one in once} < {one.node.id for one in nodes}
     return differs(
         f"a literal loop's nodes ({sizes[0]} for k 1, {sizes[1]} for k 5 and d 2, {sizes[2]} for k 5) but those of "
-        f"under {SHORTEST} tokens and, with kmeans, such as repeat others by half; nearest first while they fit into "
-        "max_tokens"
+        f"under {SHORTEST} tokens and, with kmeans, such as repeat others by half; nearest first, what does not fit into "
+        "max_tokens is passed over"
     )
 
 
@@ -686,7 +686,7 @@ async def _(bench: Bench) -> Outcome:
         np.isclose(one.score, shared[[*one.node.leaves]].mean()) for one in by_words
     )
     return differs(
-        f"{len(printed)} nodes (there about 20), nearest first while they fit into 2,000 tokens, none of under "
+        f"{len(printed)} nodes (there about 20), nearest first, what does not fit into 2,000 tokens is passed over, none of under "
         f"{SHORTEST} tokens; with kmeans {len(once)}, without such as repeat others by half; by words where no "
         "embedder reads the question"
     )

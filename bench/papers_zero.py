@@ -827,7 +827,7 @@ async def _(_: Bench) -> Outcome:
             assert 0 < count_tokens(summary) <= SUMMARY
     return differs(
         f"of {len(pairs)} samples {len(said)} have tags, each after a summary, the others None; the summary is the "
-        "beginning of the sentence, there a model's words"
+        f"sentence, cut at {SUMMARY} tokens, there a model's words"
     )
 
 
@@ -1213,5 +1213,6 @@ async def _(_: Bench) -> Outcome:
     assert np.allclose([one.model for one in rows], shares_wrong), rows
     return differs(
         "numbered lines for tags; F1 over requests with right lines, exact match over all: a model that says None of "
-        f"all {HELD} is right in {nothing / HELD:.2f}; precision and recall are not printed apart"
+        f"all {HELD} is right in {nothing / HELD:.2f}; precision and recall, which Table 5 has apart, are not "
+        "measured apart here"
     )

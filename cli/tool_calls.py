@@ -62,11 +62,7 @@ def with_sources(
 
     Raises `UsageError` if all are files that do not exist.
     """
-    local = [
-        Path(name).expanduser()
-        for name in sources
-        if "://" not in name and not name.startswith("site:")
-    ]
+    local = [path for name in sources if (path := _local_path(name)) is not None]
     if sources and len(local) == len(sources) and not any(map(os.path.exists, local)):
         raise UsageError(
             f"no such file: {sources[0]!r}.",
@@ -83,6 +79,17 @@ def with_sources(
         if folders
         else dict(overrides)
     )
+
+
+def _local_path(source: str) -> Path | None:
+    """Return the path that a source names as such or by a `file:` address, None for
+    others. Raises `AddressRefused` for a file on another machine."""
+    if source.startswith("file:"):
+        from pipeline.fetch.files import path_of_url  # noqa: PLC0415  takes .3 s to load
+
+        return path_of_url(source)
+    is_other = "://" in source or source.startswith("site:")
+    return None if is_other else Path(source).expanduser()
 
 
 def absolute(source: str) -> str:

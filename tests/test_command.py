@@ -106,6 +106,18 @@ def test_arguments_can_be_typed_as_answers_name_them(cache_folder: Path, typed: 
     assert 50 < json.loads(run.stdout)["tokens"] <= 100
 
 
+def test_a_file_that_an_answer_cites_can_be_named_by_its_address(
+    cache_folder: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "fees v1.md").write_text("# Fees\n\nThe mooring fee is 40 crowns.\n")
+    address = f"{(tmp_path / 'fees v1.md').as_uri()}#page=1"
+    run = winnow(cache_folder, "extract", "What is the mooring fee?", address, folder=None)
+    assert "40 crowns" in run.stdout, run.stderr
+    gone = winnow(cache_folder, "fetch", (tmp_path / "gone.md").as_uri(), folder=None)
+    assert gone.returncode == 2
+    assert "no such file" in gone.stderr
+
+
 def test_a_missing_folder_among_several_is_a_warning_on_stderr(
     cache_folder: Path, tmp_path: Path
 ) -> None:

@@ -56,3 +56,23 @@ async def test_files_that_are_nearly_one_are_named_with_the_day_of_their_last_ch
         )
     text = text_of(result)
     assert bool(re.search(line, text)) if line else "nearly the same" not in text
+
+
+@pytest.mark.anyio
+async def test_a_file_that_another_time_was_set_for_is_named_with_that_time(
+    connect: Connect, tmp_path: Path
+) -> None:
+    paths = [tmp_path / "lease.md", tmp_path / "lease v2.md"]
+    for path, rent in zip(paths, ("40", "50"), strict=True):
+        path.write_text(LEASE.replace("40", rent))
+    question = {"question": "What is the rent of the boathouse?", "max_tokens": 300}
+    async with connect(folders=str(tmp_path)) as client:
+        for times, days in (
+            ((1.2e9, 1.5e9), "2017-07-14, [^ ]+ 2008-01-10"),
+            ((1.6e9, 1.5e9), "2020-09-13, [^ ]+ 2017-07-14"),
+            ((1.6e9, 1.5e9), "2020-09-13, [^ ]+ 2017-07-14"),
+        ):
+            for path, changed in zip(paths, times, strict=True):
+                os.utime(path, (changed, changed))
+            text = text_of(await client.call_tool("research", question))
+            assert re.search(rf"by last change: [^ ]+ {days}\.", text), text

@@ -160,7 +160,11 @@ class Files:
         name = f"{key}:{reader_version()}:{name_span(span)}:{opened}"
 
         def kept() -> Page | None:
-            return find_page(store, str(store.get_json(name)))
+            # The same words under one handle may be those of a file of another time.
+            match store.get_json(name):
+                case [str(handle), str(changed)] if page := find_page(store, handle):
+                    return replace(page, fetched_at=changed)
+            return None
 
         # A file that another call or process is converting is waited for.
         async with alone(
@@ -175,7 +179,7 @@ class Files:
                 return page
             with anyio.CancelScope(shield=True):  # the work of seconds is not lost
                 handle = await in_thread(keep_page, store, page)
-                await in_thread(store.set_json, name, handle)
+                await in_thread(store.set_json, name, [handle, page.fetched_at])
             return page
 
     async def _converted(

@@ -53,7 +53,13 @@ def sheet_to_html(name: str, rows: Iterable[Row], merged: Sequence[Merged] = ())
         for block, columns in sheet.blocks(filled, range(width))
         for html in sheet.table(block, columns)
     ]
-    return "\n".join([f"<h2>{escape(name)}</h2>", *tables]) if tables else ""
+    if not tables:
+        return ""
+    # Without a place of its own the name would have that of the sheet before.
+    number, cells = filled[0]
+    used = [column for column, cell in enumerate(cells) if cell]
+    heading = placed(escape(name), address(name, number, used), tag="h2")
+    return "\n".join([heading, *tables])
 
 
 class _Sheet:
