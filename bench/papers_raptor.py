@@ -229,14 +229,23 @@ async def _(bench: Bench) -> Outcome:
     wanted = await bench.embedder.embed([latin.leaves[0].text], kind="passage")
     assert np.allclose(latin.vectors, wanted, atol=1e-3)
     assert latin.built_with.embedder == name
+    below = await build_leaves(
+        [document("<h1>Fares</h1><p>The ferry sails at six.</p>")],
+        embedder=bench.embedder,
+        options=NodeOptions(),
+        store=None,
+    )
+    headed = f"Fares\n{latin.leaves[0].text}"
+    wanted = await bench.embedder.embed([headed], kind="passage")
+    assert np.allclose(below.vectors[-1:], wanted, atol=1e-3)
     assert cyrillic.built_with.embedder == "lexical"
     for spec, is_same in (("auto", True), ("onnx:multilingual", False)):
         settings = read_settings({"embedder": spec, "search": "none"})
         async with open_services(settings) as services:
             assert services.embedder and (services.embedder.name == name) == is_same
     return differs(
-        "by default all-MiniLM-L6-v2 in 8 bits for multi-qa-mpnet-base-cos-v1; vectors of words for text mostly in a "
-        "script that it does not read"
+        "by default all-MiniLM-L6-v2 in 8 bits for multi-qa-mpnet-base-cos-v1, of a leaf below its heading; vectors of words "
+        "for text mostly in a script that it does not read"
     )
 
 
@@ -637,8 +646,8 @@ async def _(bench: Bench) -> Outcome:
     assert {one.node.id for one in once} < {one.node.id for one in nodes}
     return differs(
         f"a literal loop's nodes ({sizes[0]} for k 1, {sizes[1]} for k 5 and d 2, {sizes[2]} for k 5) but those of "
-        f"under {SHORTEST} tokens and, with kmeans, such as repeat others by half; nearest first, what does not fit into "
-        "max_tokens is passed over"
+        f"under {SHORTEST} tokens and, with kmeans, such as repeat others by half; nearest first, what does not "
+        "fit into max_tokens is passed over"
     )
 
 
@@ -686,9 +695,9 @@ async def _(bench: Bench) -> Outcome:
         np.isclose(one.score, shared[[*one.node.leaves]].mean()) for one in by_words
     )
     return differs(
-        f"{len(printed)} nodes (there about 20), nearest first, what does not fit into 2,000 tokens is passed over, none of under "
-        f"{SHORTEST} tokens; with kmeans {len(once)}, without such as repeat others by half; by words where no "
-        "embedder reads the question"
+        f"{len(printed)} nodes (there about 20), nearest first, what does not fit into 2,000 tokens is passed "
+        f"over, none of under {SHORTEST} tokens; with kmeans {len(once)}, without such as repeat others by half; by "
+        "words where no embedder reads the question"
     )
 
 
