@@ -244,8 +244,8 @@ async def _(bench: Bench) -> Outcome:
         async with open_services(settings) as services:
             assert services.embedder and (services.embedder.name == name) == is_same
     return differs(
-        "by default all-MiniLM-L6-v2 in 8 bits for multi-qa-mpnet-base-cos-v1, of a leaf below its heading; vectors of words "
-        "for text mostly in a script that it does not read"
+        "by default all-MiniLM-L6-v2 in 8 bits for multi-qa-mpnet-base-cos-v1, of a leaf below its heading; vectors of "
+        "words for text mostly in a script that it does not read"
     )
 
 
