@@ -131,10 +131,16 @@ async def _(_: Bench) -> Outcome:
     lang = kept_by.pop("lang")
     assert {name: own for name, own in kept_by.items() if own} == STAYING
     assert {"p", "div", "li", "td", "h1"} <= lang and lang.isdisjoint({"b", "span"})
+    listing = to_html(clean("<pre><code class='language-python'>x = 1</code></pre>"))
+    assert 'class="language-python"' in listing
+    cells = "<tr><td>one<td>two<tr><td>three<td>four"
+    layout = to_html(clean(f"<table role=presentation>{cells}</table>"))
+    assert 'role="presentation"' in layout
     staying = len(STAYING) + 1
     return differs(
-        f"of {len(ATTRIBUTES)} names tried on {len(ELEMENTS)} elements {len(ATTRIBUTES) - staying} go, short values "
-        f"too, and {staying} stay on some, title of abbr with 300 characters; the paper clears lengthy ones"
+        f"of {len(ATTRIBUTES)} names, with one value each on {len(ELEMENTS)} elements, {len(ATTRIBUTES) - staying} go, "
+        f"short values too, and {staying} stay on some; class stays on code where it names a language, role on a table "
+        "where it is presentation; the paper clears lengthy ones"
     )
 
 
@@ -820,7 +826,9 @@ async def _(_: Bench) -> Outcome:
 async def _(_: Bench) -> Outcome:
     tree = grow([[1, 2, 3], [1, 2, 4], [1, 5]])
     assert tree == {(): [1], (1,): [2, 5], (1, 2): [3, 4]}
-    return as_printed("8 tokens of 3 paths are 5 nodes")
+    return as_printed(
+        "with pruning=paper and a generator 8 tokens of 3 paths are 5 nodes"
+    )
 
 
 @cache
@@ -889,7 +897,8 @@ async def _(_: Bench) -> Outcome:
     whole = float(np.exp((await scored()).log_probabilities).sum())
     assert abs(whole - 1) < 1e-6
     return as_printed(
-        f"equal to the formula on {len(paths)} paths; the probabilities of three paths by SmolLM2 sum to {whole:.6f}"
+        "with pruning=paper and a generator, equal to the formula on "
+        f"{len(paths)} paths; the probabilities of three paths by SmolLM2 sum to {whole:.6f}"
     )
 
 
@@ -911,7 +920,8 @@ async def _(_: Bench) -> Outcome:
     shown = (await scored()).log_probabilities
     assert (shown <= 0).all() and shown.min() < shown.max()
     return as_printed(
-        f"equal to the formula on {len(paths)} paths; of three by SmolLM2, in nats: "
+        "with pruning=paper and a generator, equal to the formula on "
+        f"{len(paths)} paths; of three by SmolLM2, in nats: "
         f"{', '.join(f'{one:.2f}' for one in shown)}"
     )
 
@@ -980,6 +990,7 @@ async def _(_: Bench) -> Outcome:
     walked = found.evaluated_tokens
     assert walked <= found.prefix_tokens + found.tree_tokens < found.whole_tokens / 2
     return as_printed(
+        "with pruning=paper and a generator: "
         f"of {len(paths)} paths of a real page SmolLM2 evaluates {walked} tokens, of {found.whole_tokens} that they "
         "have as prompts of their own"
     )

@@ -695,9 +695,9 @@ async def _(bench: Bench) -> Outcome:
         np.isclose(one.score, shared[[*one.node.leaves]].mean()) for one in by_words
     )
     return differs(
-        f"{len(printed)} nodes (there about 20), nearest first, what does not fit into 2,000 tokens is passed "
-        f"over, none of under {SHORTEST} tokens; with kmeans {len(once)}, without such as repeat others by half; by "
-        "words where no embedder reads the question"
+        f"{len(printed)} nodes of a tree by k-means (there about 20), nearest first, what does not fit into 2,000 "
+        f"tokens is passed over, none of under {SHORTEST} tokens; where kmeans is the setting {len(once)}, without "
+        "such as repeat others by half; by words where no embedder reads the question"
     )
 
 

@@ -616,7 +616,9 @@ async def _(_: Bench) -> Outcome:
     shown = paper_tags(tag_sentences(page))
     assert "<TAG-1>One sentence here.</TAG-1>" in shown and shown.count("</TAG-1>") == 1
     assert "\n<TAG-2>Another (/TAG-1> one here.</TAG-2>" in shown
-    return as_printed("ours besides: `</TAG-1>` in a page's text becomes `(/TAG-1>`")
+    return as_printed(
+        "with extractor=pages; ours besides: `</TAG-1>` in a page's text becomes `(/TAG-1>`"
+    )
 
 
 TAGGED: Final = re.compile(r"<TAG-\d+>(.*?)</TAG-\d+>")
