@@ -368,8 +368,8 @@ async def _(bench: Bench) -> Outcome:
     ]
     assert sizes == [{252, 130}, {126, 65}], sizes
     return as_printed(
-        "with pruning=paper a section of 252 words is a block of the first step, one of 260 is not; a half of 126 is "
-        "one of the second, one of 130 is not"
+        "with pruning=paper a section of 252 words is a block of the first step, one of 260 is not; with a generator a "
+        "half of 126 is one of the second, one of 130 is not"
     )
 
 
@@ -547,8 +547,8 @@ async def _(bench: Bench) -> Outcome:
     assert "<td></td>" in to_html(clean(f"<table>{cells}</table>"))
     assert "<td></td>" not in await pruned(bench, f"<table>{cells}</table>")
     return as_printed(
-        "with pruning=paper a block that is left alone is right below html, in what is returned, in the second "
-        "step's prompt and in its path"
+        "with pruning=paper a block that is left alone is right below html, in what is returned and, with a "
+        "generator, in the second step's prompt and in its path"
     )
 
 
@@ -818,7 +818,8 @@ async def _(_: Bench) -> Outcome:
         2,
     ]
     return as_printed(
-        "with pruning=paper from 1, in the prompt and in the paths; for a model whose name has html-pruner from 0"
+        "with pruning=paper and a generator from 1, in the prompt and in the paths; "
+        "for a model whose name has html-pruner from 0"
     )
 
 
@@ -1231,8 +1232,11 @@ async def _(_: Bench) -> Outcome:
     url = "https://example.org/x.tex"
     as_written = to_page(Raw(LATEX, url, url, name="x.tex")).html
     assert f"<pre>{LATEX.decode().strip()}</pre>" in as_written
+    prose = "The council met in June, and it was \\emph{long} for all who came."
+    body = f"{LATEX.decode()}\n\n{prose}\n".encode()
+    assert f"<p>{prose}</p>" in to_page(Raw(body, url, url, name="x.tex")).html
     return differs(
-        "a paragraph of x.pdf and of x.docx is a p; LaTeX is in a pre with its commands"
+        "a paragraph of x.pdf and of x.docx is a p; LaTeX is read as plain text with its commands"
     )
 
 

@@ -449,7 +449,7 @@ async def _(_: Bench) -> Outcome:
     kinds = Counter(one.kind for one in providers().values())
     return differs(
         f"{kinds['web']} web providers, there Google and Bing, asked in turn; the lists of the rules' queries are "
-        "fused by reciprocal ranks, a model's get every third place; no way to combine them is printed"
+        "fused by reciprocal ranks, a model's get every third place; no order among the lists is printed"
     )
 
 
