@@ -728,7 +728,8 @@ async def _(bench: Bench) -> Outcome:
     assert np.allclose(layers, np.bincount(taken) / len(taken))
     by_layer = ", ".join(f"{one:.2f}" for one in layers)
     return differs(
-        f"by MiniLM-L6, collapsed with repeats, 2,000 tokens, {len(group.questions)} questions to one meeting, extracted summaries: "
+        f"by MiniLM-L6, collapsed with repeats, 2,000 tokens, {len(group.questions)} questions to one meeting, "
+        "extracted summaries: "
         f"{text}, of kmeans by layer, the leaves first, {by_layer}; the paper, three sets: 0.185 to 0.368"
     )
 
