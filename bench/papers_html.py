@@ -343,7 +343,7 @@ async def _(_: Bench) -> Outcome:
     assert all(same) and sum(equal) >= 0.85 * len(equal)
     return differs(
         f"a literal loop gives the same texts in {sum(equal)} of {len(equal)} trees, and in all {sum(same)} where the "
-        "end of an element ends a word for its count, as it does for ours"
+        "edge of an element ends a word for its count, as it does for ours"
     )
 
 
@@ -458,7 +458,7 @@ async def _(bench: Bench) -> Outcome:
     assert unread.pages == by_words.pages
     return differs(
         "the block of the highest cosine is kept, by default of the built-in MiniLM (§4.4: BGE-Large-EN); by words "
-        "where no embedder reads the question"
+        "where the embedder does not read the question"
     )
 
 

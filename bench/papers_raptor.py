@@ -697,7 +697,7 @@ async def _(bench: Bench) -> Outcome:
     return differs(
         f"{len(printed)} nodes of a tree by k-means (there about 20), nearest first, what does not fit into 2,000 "
         f"tokens is passed over, none of under {SHORTEST} tokens; where kmeans is the setting {len(once)}, without "
-        "such as repeat others by half; by words where no embedder reads the question"
+        "such as repeat others by half; by words where the embedder does not read the question"
     )
 
 

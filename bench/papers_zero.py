@@ -150,8 +150,8 @@ async def _(_: Bench) -> Outcome:
     assert "rank" in signature(search_web).parameters
     return differs(
         "all in one call of pipeline/research.py with a generator (an oracle here), extractor=pages, write=True and "
-        'form="paper", which the tool research lacks; whether to search is by rules (row 2); by default 1 and 5 are '
-        "rules, 3 is another ranking, 4 and 7 are left out"
+        'form="paper", which the tool research lacks; whether to search is by rules (row 2); by default 1 is '
+        "by rules, 5 by words, embeddings and a small cross-encoder, 3 is another ranking, 4 and 7 are left out"
     )
 
 
@@ -744,7 +744,7 @@ async def _(_: Bench) -> Outcome:
     assert neither.verdict == "none" and not neither.only
     return differs(
         f"at most {ROOM.tags} tags, or None; of {len(taken)} named {held} are shown, and {beside} sentences beside "
-        f"them; None of every page leaves the rules' best {len(nothing)} as unsure, or their verdict none"
+        f"them; None of every page leaves the core's best {len(nothing)} as unsure, or their verdict none"
     )
 
 

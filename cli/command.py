@@ -36,10 +36,11 @@ def main(argv: list[str] | None = None) -> NoReturn:
     _open_streams(wire=argv[:1] == ["serve"])
     try:
         parser, commands = command_line()
+        argv = as_typed(argv)
         if argv and not argv[0].startswith("-") and argv[0] not in commands:
             hint = did_you_mean(argv[0], commands).strip() or "See winnow --help."
             raise UsageError(f"unknown command {argv[0]!r}.", hint=hint)
-        args = parser.parse_args(as_typed(argv))
+        args = parser.parse_args(argv)
         code = args.run(args, _given(args))
     except WinnowError as error:
         print(f"winnow: {error}", file=sys.stderr)

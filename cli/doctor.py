@@ -174,7 +174,7 @@ def _search_hint(settings: Settings, names: Sequence[str]) -> str:
     """Return a hint on changing the search providers; "" if none is needed."""
     chosen = searched(settings)
     if not names:
-        return "off; unset WINNOW_SEARCH, or set WINNOW_FOLDERS"
+        return "off; winnow folders add DIR, or unset WINNOW_SEARCH and WINNOW_WEB"
     if chosen.keyless:
         return KEYLESS_NOTICE
     if not settings.search and not chosen.web:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -99,8 +100,11 @@ def absolute(source: str) -> str:
 
 
 def as_typed(argv: list[str]) -> list[str]:
-    """Return a command line in which `max_tokens=800`, as answers name further calls, is
-    `--max-tokens=800`."""
+    """Return a command line in which a call is as answers name it: with the tool for its
+    command, `max_tokens=800` for `--max-tokens=800`, and `sources=["a", "b"]` for a
+    and b."""
+    commands = {tool: command for command, tool in TOOL_OF_COMMAND.items()}
+    argv = [commands.get(name, name) for name in argv[:1]] + argv[1:]
     if not argv or argv[0] not in TOOL_OF_COMMAND:
         return argv
     tool = _LISTED[TOOL_OF_COMMAND[argv[0]]]
@@ -114,7 +118,9 @@ def as_typed(argv: list[str]) -> list[str]:
     typed = []
     for argument in argv:
         name, equals, value = argument.partition("=")
-        if not equals or name not in options:
+        if name == "sources" and value.startswith("["):
+            typed += re.findall(r'[^]["\s,]+', value)
+        elif not equals or name not in options:
             typed.append(argument)
         elif not options[name]:
             typed.append(f"--{name.replace('_', '-')}={value}")

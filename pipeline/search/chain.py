@@ -195,9 +195,9 @@ class Chain:
             raise SearchFailed(
                 "No search provider is set up.",
                 hint=(
-                    "There is nothing to search: WINNOW_SEARCH is 'none', or 'folder' "
-                    "while WINNOW_FOLDERS names no folder. Unset WINNOW_SEARCH to search the web without "
-                    "a key; a SearXNG instance (WINNOW_SEARXNG) or a key such as "
+                    "There is nothing to search: no folder is listed, and WINNOW_SEARCH or "
+                    "WINNOW_WEB forbids the web. Add a folder (winnow folders add DIR), or unset both to search "
+                    "the web without a key; a SearXNG instance (WINNOW_SEARXNG) or a key such as "
                     "WINNOW_KEYS=brave=KEY finds more."
                 ),
             )
