@@ -107,19 +107,18 @@ def as_typed(argv: list[str]) -> list[str]:
     argv = [commands.get(name, name) for name in argv[:1]] + argv[1:]
     if not argv or argv[0] not in TOOL_OF_COMMAND:
         return argv
-    tool = _LISTED[TOOL_OF_COMMAND[argv[0]]]
-    fields, facts = tool["inputSchema"], tool[OURS]
-    positional = (*facts["by_place"], *fields.get("required", []))
+    tool = TOOL_OF_COMMAND[argv[0]]
     options = {
         name: field["type"] == "boolean"
-        for name, field in fields["properties"].items()
-        if name not in positional
+        for name, field in _LISTED[tool]["inputSchema"]["properties"].items()
+        if name not in _positional(tool)
     }
     typed = []
     for argument in argv:
         name, equals, value = argument.partition("=")
         if name == "sources" and value.startswith("["):
-            typed += re.findall(r'[^]["\s,]+', value)
+            # A shell may have taken the quotation marks away
+            typed += re.findall(r'[^]["\s,][^]",]*', value)
         elif not equals or name not in options:
             typed.append(argument)
         elif not options[name]:
@@ -129,11 +128,15 @@ def as_typed(argv: list[str]) -> list[str]:
     return typed
 
 
+def _positional(tool: str) -> tuple[str, ...]:
+    """Return the arguments of a tool that its command takes by their place."""
+    listed = _LISTED[tool]
+    return (*listed[OURS]["by_place"], *listed["inputSchema"].get("required", []))
+
+
 def _add_arguments(tool: str, parser: argparse.ArgumentParser) -> None:
     """Add the arguments of a tool's schema; required ones are positional."""
-    schema, facts = _LISTED[tool]["inputSchema"], _LISTED[tool][OURS]
-    fields = schema["properties"]
-    positional = (*facts["by_place"], *schema.get("required", []))
+    fields, positional = _LISTED[tool]["inputSchema"]["properties"], _positional(tool)
     for argument, field in sorted(fields.items(), key=lambda one: one[0] != "question"):
         described = {"help": field.get("description", "").replace("%", "%%")}
         if argument in positional:

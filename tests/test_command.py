@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -106,8 +107,8 @@ def test_arguments_can_be_typed_as_answers_name_them(cache_folder: Path, typed: 
     assert 50 < json.loads(run.stdout)["tokens"] <= 100
 
 
-def test_a_call_that_an_answer_names_can_be_typed(cache_folder: Path) -> None:
-    ferry = str(LIBRARY / "ferry-timetable.html")
+def test_a_call_that_an_answer_names_can_be_typed(cache_folder: Path, tmp_path: Path) -> None:
+    ferry = str(shutil.copy(LIBRARY / "ferry-timetable.html", tmp_path / "ferry times.html"))
     for sources in (f'sources=["{ferry}"]', f"sources=[{ferry}]"):
         run = winnow(cache_folder, "fetch_and_prune_html", sources, "max_tokens=300")
         assert run.returncode == 0, run.stderr
